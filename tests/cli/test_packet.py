@@ -23,7 +23,7 @@ from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage
-from tests.golden import golden
+from tests.golden import golden, golden_capture
 from tests.strategies.captures import endpoint
 
 PING = golden("mqqb-4.1-frame-1-ping-request")
@@ -397,3 +397,41 @@ def test_a_closed_standard_input_is_told():
         [sys.executable, "-c", code, "packet", "decode", "-"], capture_output=True, text=True
     )
     assert (result.returncode, result.stderr) == (2, "openmsmq: the standard input is closed.\n")
+
+
+def test_messages_over_http_and_by_multicast_are_shown():
+    capture = str(golden_capture("http-and-multicast"))
+    result = run("--summary", capture)
+    assert result.exit_code == 0
+    place = "http://10.97.7.2:8080/MSMQ/PRIVATE$/orders"
+    for number in (1, 2):
+        assert f"{place}, number {number} of a stream, body 14 bytes" in result.stdout
+    lines = [line.split(maxsplit=6) for line in result.stdout.splitlines()]
+    assert [line[5] for line in lines if line[5] in ("Post", "HttpAnswer")] == [
+        "Post",
+        "HttpAnswer",
+        "Post",
+        "Post",
+        "HttpAnswer",
+        "HttpAnswer",
+        "Post",
+        "Post",
+        "Post",
+        "HttpAnswer",
+    ]
+    assert "refused-post: 10.97.7.2 answered 400 to a message over HTTP" in result.stdout
+    assert "RDATA" not in result.stdout
+    shown = [json.loads(line) for line in run("--json", capture).stdout.splitlines()]
+    by_multicast = [one for one in shown if one.get("packet") == "Post" and "connection" not in one]
+    assert [one["destination"] for one in by_multicast] == ["239.1.1.1:8001"] * 2
+    page = Path(__file__).parents[2] / "docs" / "guides" / "read-a-capture.md"
+    part = page.read_text().partition("## HTTP and multicast")[2].partition("```\n")[2]
+    printed = part.partition("```")[0].splitlines()
+    assert len(printed) == 4
+    assert set(printed) <= set(result.stdout.splitlines())
+    # Other ports of HTTP are none of ours, and multicast has no port that says so.
+    rest = run("--http-port", "81", "--summary", capture).stdout
+    assert "HttpAnswer" not in rest
+    assert rest.count(" Post ") == 2
+    one = run("--connection", "2", capture).stdout
+    assert one.count("Post, ") == 2

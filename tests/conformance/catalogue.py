@@ -18,15 +18,18 @@ HERE: Final = Path(__file__).parent
 CATALOGUE: Final = HERE / "catalogue"
 EXCEPTIONS: Final = HERE / "exceptions.toml"
 REQUIRED: Final = HERE / "required.toml"
+RECORDS: Final = HERE.parents[1] / "docs" / "internals" / "decisions"
 
 # The keys each kind of exception needs, and nothing else.
 KINDS: Final = {
     "not-applicable": {"kind", "reason"},
     "decided": {"kind", "reason", "decision"},
+    "by-design": {"kind", "reason", "record"},
     "behaviour": {"kind", "reason", "part"},
 }
 RANGE: Final = re.compile(r"(?P<section>[A-Z]+-[0-9.]+)-(?P<first>\d+)(\.\.(?P<last>\d+))?")
 DECISION: Final = re.compile(r"[CMRS]-\d+[a-z]?")
+RECORD: Final = re.compile(r"\d{4}")
 
 
 class CatalogueError(ValueError):
@@ -63,6 +66,7 @@ class Exemption(msgspec.Struct, frozen=True):
     kind: str
     reason: str
     decision: str = ""
+    record: str = ""
     part: str = ""
 
 
@@ -128,7 +132,13 @@ def _exemption(where: str, pattern: str, entry: Any) -> Exemption:
             raise CatalogueError(f"{where} has an empty {key}")
     if kind == "decided" and not DECISION.fullmatch(entry["decision"]):
         raise CatalogueError(f"{where} needs a decision such as C-12")
+    if kind == "by-design" and not _is_record(entry["record"]):
+        raise CatalogueError(f"{where} needs the number of a record in {RECORDS.name}, as 0021")
     return Exemption(pattern, **entry)
+
+
+def _is_record(number: str) -> bool:
+    return RECORD.fullmatch(number) is not None and any(RECORDS.glob(f"{number}-*.md"))
 
 
 def _covered(where: str, pattern: str, catalogue: Mapping[str, Statement]) -> list[Statement]:

@@ -23,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options; the folders change only in the tests of this plugin."""
     group = parser.getgroup("conformance")
     group.addoption("--conformance-results", type=Path, help="write what became of each spec id")
+    group.addoption("--conformance-only", default="", help="run the tests of these spec ids only")
     group.addoption(
         "--conformance-folder",
         type=Path,
@@ -40,6 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     except (catalogue.CatalogueError, OSError) as error:
         raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(Marks(known, excepted), "conformance-marks")
+    only: str = config.getoption("--conformance-only")
+    if only:
+        config.pluginmanager.register(Selection(frozenset(only.split(","))), "conformance-only")
     results: Path | None = config.getoption("--conformance-results")
     if results is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(results), "conformance-recorder")
@@ -95,6 +99,21 @@ class Marks:
         return problems
 
 
+class Selection:
+    """Leaves the tests that carry one of the ids."""
+
+    def __init__(self, ids: frozenset[str]) -> None:
+        self._ids = ids
+
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Deselect the others."""
+        others = [item for item in items if self._ids.isdisjoint(_ids(item))]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if not self._ids.isdisjoint(_ids(item))]
+
+
 class Recorder:
     """Keeps, for each id, whether its tests passed; runs where all reports arrive."""
 
@@ -120,10 +139,10 @@ class Recorder:
         self._path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
-def _ids(report: pytest.TestReport) -> set[str]:
+def _ids(labelled: pytest.TestReport | pytest.Item) -> set[str]:
     return {
         id_
-        for name, value in report.user_properties
+        for name, value in labelled.user_properties
         if name == PROPERTY and isinstance(value, list)
         for id_ in value
     }

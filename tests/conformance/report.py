@@ -1,8 +1,9 @@
 """Run the tests that show statements of the specifications, and count what they show.
 
     python -m tests.conformance.report [--sections] [--require MQQB-3.1] [--no-write]
+    python -m tests.conformance.report --break MQQB-2.2.4-03     or --break all, or --drawn
 
-The exit code is 1 when a test failed or a required statement is open.
+The exit code is 1 when a test failed, a required statement is open, or a defect was not noticed.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Final
 
 import msgspec
 
-from tests.conformance import catalogue
+from tests.conformance import catalogue, defects
 from tests.conformance.catalogue import Exemption, Statement
+from tests.conformance.defects import Defect
 
 SUMMARY: Final = "Count the normative statements that passing tests show."
 ROOT: Final = Path(__file__).parents[2]
@@ -142,9 +144,40 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="PREFIX",
         help="section in which nothing may be open, beside those of required.toml",
     )
+    parser.add_argument(
+        "--break",
+        dest="broken",
+        metavar="ID",
+        help="put the recorded defect of a statement into a copy of the source, and see its test "
+        "fail; 'all' for every one",
+    )
+    parser.add_argument(
+        "--drawn",
+        action="store_true",
+        help="list the statements that were drawn to have a defect, and which have one",
+    )
     parser.add_argument("--no-write", action="store_true", help=f"leave {PAGE} as it is")
     parser.add_argument("pytest", nargs="*", default=[], help="arguments for pytest, after --")
     return parser.parse_args(arguments)
+
+
+def list_drawn(known: Mapping[str, Statement], recorded: Mapping[str, Defect]) -> None:
+    """Print what was drawn, in the order of the draw."""
+    for id_ in defects.drawn(known):
+        print(id_, recorded[id_].test if id_ in recorded else "-")
+
+
+def break_all(recorded: Mapping[str, Defect], wanted: str, root: Path) -> int:
+    """Put one defect after the other in place; the exit code says whether all were noticed."""
+    chosen = recorded if wanted == "all" else {wanted: recorded[wanted]}
+    missed = 0
+    for done, verdict in enumerate(defects.judge_all(chosen, root), 1):
+        missed += bool(verdict.reason)
+        print(f"[{done}/{len(chosen)}] {verdict.id}: {verdict.reason or 'noticed'}", flush=True)
+    print(
+        f"{len(chosen) - missed} of {len(chosen)} defects were noticed by the tests of their ids."
+    )
+    return 1 if missed else 0
 
 
 def main(
@@ -157,6 +190,16 @@ def main(
         excepted = catalogue.load_exceptions(known, folder / catalogue.EXCEPTIONS.name)
         required = catalogue.load_required(known, folder / catalogue.REQUIRED.name)
         catalogue.check_prefixes(options.require, known)
+        recorded = defects.load_defects(known, folder / defects.DEFECTS.name)
+        if options.drawn:
+            list_drawn(known, recorded)
+            return 0
+        if options.broken:
+            if options.broken not in {"all", *recorded}:
+                raise catalogue.CatalogueError(
+                    f"no defect is recorded for {options.broken}; --drawn lists those that have one"
+                )
+            return break_all(recorded, options.broken, root)
     except catalogue.CatalogueError as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2

@@ -105,6 +105,9 @@ def test_an_exception_stands_in_the_table_of_its_specification(tmp_path: Path) -
         ('{ kind = "decided", reason = "We send 0." }', "needs exactly decision, kind, reason"),
         ('{ kind = "decided", reason = "We send 0.", decision = "12" }', "such as C-12"),
         ('{ kind = "behaviour", reason = "It drops it." }', "needs exactly kind, part, reason"),
+        ('{ kind = "by-design", reason = "A copy." }', "needs exactly kind, reason, record"),
+        ('{ kind = "by-design", reason = "A copy.", record = "21" }', "number of a record"),
+        ('{ kind = "by-design", reason = "A copy.", record = "9999" }', "number of a record"),
     ],
 )
 def test_an_exception_that_does_not_say_why_is_refused(
@@ -119,6 +122,7 @@ def test_an_exception_that_does_not_say_why_is_refused(
     [
         '{ kind = "decided", reason = "We send 0.", decision = "C-12" }',
         '{ kind = "behaviour", reason = "It drops it.", part = "manager" }',
+        '{ kind = "by-design", reason = "A copy answers.", record = "0021" }',
     ],
 )
 def test_each_kind_of_exception_has_its_own_keys(tmp_path: Path, entry: str) -> None:

@@ -393,9 +393,7 @@ def test_a_cursor_walks_through_the_queue(orders: Any) -> None:
         assert cursor.next().body == "b"
         assert cursor.peek().body == "b"
         assert cursor.receive().body == "b"
-        with pytest.raises(errors.MessageAlreadyReceived):
-            cursor.peek()
-        assert cursor.next().body == "c"
+        assert cursor.peek().body == "c"
         with pytest.raises(mq.ReceiveTimeout):
             cursor.next()
     assert bodies(orders.browse()) == ["a", "c"]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psycopg
 
+from tests.postgres import program
 from tests.runtime.computers import wait_for
 from tests.runtime.scripted_engine import free_port
-from tests.spark.postgres import program
 
 LOOPBACK = "127.0.0.1"
 SETTINGS = {
@@ -22,6 +22,7 @@ SETTINGS = {
     "shared_buffers": "32MB",
     "max_wal_senders": "5",
     "wal_sender_timeout": "0",
+    "wal_retrieve_retry_interval": "200ms",
     "checkpoint_timeout": "30min",
     "max_wal_size": "4GB",
 }
@@ -32,6 +33,7 @@ class Database:
 
     def __init__(self, folder: Path, name: str, host: str, prefix: tuple[str, ...]) -> None:
         """`prefix` is what to put before commands, such as a place to run them in."""
+        self.name = name
         self.data = folder / name
         self.host = host
         self.port = free_port(LOOPBACK)
@@ -114,7 +116,7 @@ class Database:
 
 
 class Databases:
-    """The two of them."""
+    """The two of them; `first` begins as the one that can be written to."""
 
     def __init__(self, host: str = LOOPBACK, prefix: tuple[str, ...] = ()) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="openmsmq-databases-"))
@@ -132,18 +134,38 @@ class Databases:
         with (first.data / "pg_hba.conf").open("a") as rules:
             rules.write("host all,replication tester samenet trust\n")
         first.start()
-        copied = f"host={host} port={first.port} user=tester application_name=second"
-        to = str(self.second.data)
-        first.run("pg_basebackup", "-D", to, "-d", copied, "-R", "-c", "fast", "--no-sync")
-        self.second.start()
+        self.writer, self.follower = first, self.second
+        self.copy()
         first.set(synchronous_standby_names="second")
-        wait_for(lambda: first.synchronous_count() == 1)
+        self.wait_until_it_follows()
 
     @property
     def address(self) -> str:
         """How to connect to the one that can be written to."""
         ports = f"{self.first.port},{self.second.port}"
         return f"host={self.host},{self.host} port={ports} user=tester dbname=postgres"
+
+    def copy(self) -> None:
+        """Make one that follows, out of nothing but the one that can be written to."""
+        source, copy = self.writer, self.follower
+        shutil.rmtree(copy.data, ignore_errors=True)
+        place = f"host={source.host} port={source.port} user=tester application_name={copy.name}"
+        options = ("-R", "-c", "fast", "--no-sync")
+        source.run("pg_basebackup", "-D", str(copy.data), "-d", place, *options)
+        copy.start()
+
+    def wait_until_it_follows(self) -> None:
+        """Wait until commits are on both."""
+        wait_for(lambda: self.writer.synchronous_count() == 1)
+
+    def fail_over(self) -> None:
+        """Lose the one that can be written to; the other one takes its place, and is alone."""
+        lost, left = self.writer, self.follower
+        lost.stop()
+        # It waits for a second server from its first commit on.
+        left.set(synchronous_standby_names=f'"{lost.name}"')
+        left.promote()
+        self.writer, self.follower = left, lost
 
     def remove(self) -> None:
         """Stop both for good."""

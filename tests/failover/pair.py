@@ -7,7 +7,9 @@ promotion; so peers and applications know of no second one.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -19,6 +21,7 @@ from typing import IO
 
 from tests.failover.databases import Databases
 from tests.runtime.computers import Computer, environment
+from tests.runtime.disks import Disk, mounted_disk
 from tests.runtime.namespaces import Host, Laboratory, required_laboratory
 
 SHARED = "10.98.0.5"
@@ -29,18 +32,19 @@ LEASE_MS = 2000
 LOCAL = ("--allow-remote-without-token", "--api-socket", "api.sock")
 """Applications come by the Unix socket, from whatever namespace."""
 _PORT = 1801
+_DISK_MB = 512
 
 
 class Member:
-    """One of the two: its host, its process, and its supervisor, which starts it again."""
+    """One of the two: its host, its disk, and its process, which a supervisor starts again."""
 
-    def __init__(self, pair: Pair, name: str, host: Host) -> None:
+    def __init__(self, pair: Pair, name: str, host: Host, disk: Disk) -> None:
         self.name = name
         self.host = host
+        self.disk = disk
         self._pair = pair
-        folder = pair.folder / name
-        folder.mkdir()
-        self.computer = computer(folder, "PAIR", SHARED, host)
+        self.computer = computer(disk.image.parent, "PAIR", SHARED, host)
+        self.computer.data = disk.path / "PAIR"
         self.computer.configure(
             f'[replication]\ndatabase = "{pair.databases.address}"\nmember = "{name}"\n'
             f'lease_ms = {LEASE_MS}\non_promotion = "{pair.hook(name)}"\n'
@@ -104,6 +108,13 @@ class Member:
         """Wait until it is a standby."""
         assert self.is_following.wait(60), self.computer.log[-3000:]
 
+    def lose_power(self) -> None:
+        """End at once, with a disk that has no more than was flushed; it can be started again."""
+        self.disk.cut_power()
+        self.end(signal.SIGKILL)
+        self.disk.unmount()
+        self.disk.mount()
+
     def end(self, number: int = signal.SIGKILL) -> int:
         """End the process."""
         process = self.computer.process
@@ -128,13 +139,18 @@ def computer(folder: Path, name: str, address: str, host: Host) -> Computer:
 class Pair:
     """All of them."""
 
-    def __init__(self, folder: Path, lab: Laboratory, databases: Databases) -> None:
+    def __init__(
+        self, folder: Path, lab: Laboratory, databases: Databases, disks: dict[str, Disk]
+    ) -> None:
         self.folder = folder
         self.lab = lab
         self.databases = databases
+        self._back_ups = itertools.count(1)
         self.hosts = {name: lab.host(name, lan=address) for name, address in OWN.items()}
         self.third_host = lab.host("third", lan=THIRD)
-        self.members = {name: Member(self, name, host) for name, host in self.hosts.items()}
+        self.members = {
+            name: Member(self, name, host, disks[name]) for name, host in self.hosts.items()
+        }
         self.third = computer(folder, "THIRD", THIRD, self.third_host)
         self.primary: Member | None = None
         self.promoted_s = 0.0
@@ -186,12 +202,19 @@ class Pair:
         alpha, beta = self.members["alpha"], self.members["beta"]
         alpha.start()
         assert alpha.is_ready.wait(60), alpha.computer.log
-        place = self.folder / "back-up"
-        self.command("--qm", alpha.socket, "backup", str(place), host=alpha.host)
-        restored = str(beta.computer.data)
-        self.command("restore", str(place), "--data", restored, host=beta.host)
+        self.restore(beta)
         beta.start("--standby")
         beta.wait_until_it_follows()
+
+    def restore(self, member: Member) -> None:
+        """Give a computer whose disk is empty a back-up of the other one, which serves."""
+        other = self.other(member)
+        place = self.folder / f"back-up-{next(self._back_ups)}"
+        self.command("--qm", other.socket, "backup", str(place), host=other.host)
+        shutil.rmtree(member.computer.data, ignore_errors=True)
+        restored = str(member.computer.data)
+        self.command("restore", str(place), "--data", restored, host=member.host)
+        shutil.rmtree(place)
 
     def end(self) -> None:
         """Stop everything."""
@@ -205,11 +228,16 @@ class Pair:
 @contextlib.contextmanager
 def running_pair(folder: Path) -> Iterator[Pair]:
     """Have a pair for the time of a block."""
-    with required_laboratory("lan") as lab:
+    with contextlib.ExitStack() as mounted, required_laboratory("lan") as lab:
+        disks = {}
+        for name in OWN:
+            place = folder / name
+            place.mkdir()
+            disks[name] = mounted.enter_context(mounted_disk(place, _DISK_MB))
         host = lab.host("database", lan=DATABASE)
         databases = Databases(DATABASE, ("ip", "netns", "exec", host.name))
         try:
-            pair = Pair(folder, lab, databases)
+            pair = Pair(folder, lab, databases, disks)
             try:
                 pair.begin()
                 yield pair

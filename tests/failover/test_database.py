@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from openmsmq.protocol.replication.log import (
@@ -125,6 +126,24 @@ def test_a_database_that_starts_again_has_what_it_answered(databases: Databases)
         wait_for(lambda: databases.first.synchronous_count() == 1)
         answer = await log.ask(Append(1, "us", 2, b"two"))
         assert (answer.done, answer.state.last) == (True, 2)
+        log.close()
+
+    asyncio.run(run())
+
+
+def test_a_clock_that_is_put_back_makes_no_lease_longer(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "CLOCK")
+        await log.create("log", "mark", 0)
+        await log.ask(Take(0, "us"))
+        with psycopg.connect(databases.address, autocommit=True) as connection:
+            # As if it had been ahead by a day, and the lease had been given then.
+            connection.execute("UPDATE openmsmq_log SET lease_until = now() + interval '1 day'")
+            await log.ask(Read(0, "follower"))
+            left = "SELECT extract(epoch FROM lease_until - clock_timestamp()) FROM openmsmq_log"
+            row = connection.execute(left + " WHERE name = 'CLOCK'").fetchone()
+        assert row is not None
+        assert 50 < row[0] <= 60
         log.close()
 
     asyncio.run(run())

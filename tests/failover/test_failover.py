@@ -19,7 +19,7 @@ from tests.failover.load import QUEUE, Sender, check, create_queue, take_all
 from tests.failover.pair import SHARED, THIRD, Member, Pair, running_pair
 from tests.runtime.computers import wait_for
 
-FAILOVERS_COUNT = int(os.environ.get("FAILOVERS", "3"))
+FAILOVERS_COUNT = int(os.environ.get("FAILOVERS", "5"))
 TAKEN_OVER_WITHIN_S = 5.0
 NOT_YET = 75
 
@@ -52,12 +52,33 @@ def cut(pair: Pair, member: Member) -> float:
     return at_s
 
 
+def cut_power(pair: Pair, member: Member) -> float:
+    """Take the power of the whole side, its server of PostgreSQL included; it comes back.
+
+    Somebody, whom a test cannot be, promotes the other server and gives it a follower again.
+    """
+    at_s = time.perf_counter()
+    member.lose_power()
+    pair.databases.fail_over()
+    pair.databases.copy()
+    assert pair.other(member).is_ready.wait(60), pair.other(member).computer.log[-3000:]
+    pair.databases.wait_until_it_follows()
+    return at_s
+
+
+def lose(pair: Pair, member: Member) -> float:
+    """Lose the whole side with its disks, for good; a new computer begins from a back-up."""
+    at_s = cut_power(pair, member)
+    pair.restore(member)
+    return at_s
+
+
 def goes_on(sender: Sender, before: int) -> bool:
     """Whether more was acknowledged since."""
     return len(sender.acknowledged) > before + 3
 
 
-FAULTS = (kill, stop, cut)
+FAULTS = (kill, stop, cut, cut_power, lose)
 
 
 @pytest.mark.timeout(120 + 60 * FAILOVERS_COUNT)

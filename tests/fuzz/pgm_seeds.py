@@ -52,8 +52,10 @@ def right_stream(data: bytes, random: Random) -> bytes:
 SEEDS: Final[dict[str, Callable[[], list[bytes]]]] = {
     "multicast-packets": packets,
     "multicast-streams": streams,
+    "multicast-captures": streams,
 }
 REPAIRS: Final[dict[str, Repair]] = {
     "multicast-packets": right_packet,
     "multicast-streams": right_stream,
+    "multicast-captures": right_stream,
 }

@@ -5,6 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from openmsmq.analysis.events import Anomaly, Moment
+from openmsmq.analysis.multicast import HELD_BYTES_MAX, MulticastReader
+from openmsmq.capture.link_layers import Endpoint, PgmDatagram
 from openmsmq.protocol.pgm import limits
 from openmsmq.protocol.pgm.outputs import Delivered, Group, Profile
 from openmsmq.protocol.pgm.receiver import Receiver
@@ -15,6 +18,8 @@ from tests.fuzz.registry import Target
 GROUP: Final = Group("234.1.1.1", 8001)
 ADDRESS: Final = "192.0.2.1"
 STEP_MS: Final = 700
+_FROM: Final = Endpoint(bytes((192, 0, 2, 1)), 1)
+_TO: Final = Endpoint(bytes((234, 1, 1, 1)), 8001)
 
 
 def multicast_packets(data: bytes) -> None:
@@ -42,6 +47,24 @@ def multicast_streams(data: bytes) -> None:
                 assert len(output.payload) <= limits.PGM_PAYLOAD_MAX_BYTES
 
 
+def multicast_captures(data: bytes) -> None:
+    """Who reads along bears the same, and gives no more messages than there are packets."""
+    reader = MulticastReader()
+    packets = messages = 0
+    while len(data) > 2:
+        size = int.from_bytes(data[:2], "big")
+        piece, data = data[2 : 2 + size], data[2 + size :]
+        packets += 1
+        for found in reader.take(PgmDatagram(_FROM, _TO, piece), Moment(packets, packets)):
+            messages += not isinstance(found, Anomaly)
+            assert str(found)
+        assert 0 <= len(reader) <= HELD_BYTES_MAX
+    assert messages <= packets
+    for missing in reader.finish():
+        assert missing.description
+    assert len(reader) == 0
+
+
 def _packet(data: bytes) -> Packet | None:
     try:
         return decode(data)
@@ -52,4 +75,5 @@ def _packet(data: bytes) -> Packet | None:
 TARGETS: Final[dict[str, Target]] = {
     "multicast-packets": multicast_packets,
     "multicast-streams": multicast_streams,
+    "multicast-captures": multicast_captures,
 }

@@ -63,8 +63,10 @@ _PLACES: Final = {
     "client-streams": _SEALED,
     "envelopes": _SRMP,
     "posts": _SRMP,
+    "http-captures": _SRMP,
     "multicast-packets": _PGM,
     "multicast-streams": _PGM,
+    "multicast-captures": _PGM,
 }
 """The modules with a target, with its seeds and with its repair."""
 

@@ -66,6 +66,8 @@ from openmsmq.wire.packets import (
     UserMessage,
     encode,
 )
+from openmsmq.wire.pgm import packets as pgm
+from tests.golden import golden_request
 
 GOLDEN: Final = Path(__file__).parents[1] / "golden"
 ID: Final = Guid(range(16))
@@ -325,7 +327,26 @@ def captures() -> list[bytes]:
     found = [conversation, *[_capture(link_type, frame) for link_type, frame in frames]]
     found.append(_capture(LinkType.RAW, *_fragments(client, server)))
     found.append(_classic_capture(datagram))
+    found.append(_over_http(client, Endpoint(server.address, 80)))
     return found
+
+
+def _over_http(client: Endpoint, server: Endpoint) -> bytes:
+    """A message over HTTP with its answer, and one of multicast."""
+    recorder = Recorder()
+    group = Endpoint(bytes((234, 1, 1, 1)), 8001)
+    body = pgm.Data(1, 1, golden_request("mqsrm-4.5-multicast"))
+    packet = pgm.Packet(pgm.SourceId(bytes(6), 1), group.port, body)
+    return b"".join(
+        (
+            recorder.start(),
+            recorder.opened(client, server, 1),
+            recorder.sent(client, server, golden_request("mqsrm-4.1-simple"), 2),
+            recorder.sent(server, client, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 3),
+            recorder.closed(client, server, 4),
+            pcapng.frame_block(ip_packet(client, group, Protocol.PGM, packet.encode()), 5),
+        )
+    )
 
 
 def views() -> list[bytes]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from openmsmq.wire.srmp.compound import read_compound
 from tests.fuzz.registry import Repair
-from tests.golden import golden_post
+from tests.golden import golden_post, golden_request
 
 _NAMES: Final = (
     "mqsrm-4.1-simple",
@@ -40,5 +40,22 @@ def envelopes() -> list[bytes]:
     return found
 
 
-SEEDS: Final[dict[str, Callable[[], list[bytes]]]] = {"envelopes": envelopes, "posts": posts}
+def streams() -> list[bytes]:
+    """Requests one behind the other, in pieces and cut; and answers."""
+    requests = [golden_request(name) for name in _NAMES]
+    pieces = (
+        b"PUT /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    )
+    answers = (
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+        b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n\r\nuntil the end"
+    )
+    return [b"".join(requests), requests[0] + pieces + requests[1], requests[2][9:], answers]
+
+
+SEEDS: Final[dict[str, Callable[[], list[bytes]]]] = {
+    "envelopes": envelopes,
+    "posts": posts,
+    "http-captures": streams,
+}
 REPAIRS: Final[dict[str, Repair]] = {}

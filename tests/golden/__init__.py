@@ -28,3 +28,13 @@ def golden_post(name: str) -> tuple[dict[str, str], bytes]:
 def golden_request(name: str) -> bytes:
     """Read a post as it is sent."""
     return Path(__file__).with_name(f"{name}.http").read_bytes().replace(b"\n", b"\r\n")
+
+
+def golden_capture(name: str) -> Path:
+    """Return the file of a capture.
+
+    `http-and-multicast`: ALPHA (10.97.7.1) posts to a queue of BETA (10.97.7.2) that is not there,
+    then two messages of a stream, and sends two in three parts each to 239.1.1.1:8001. tshark took
+    it at ALPHA's network card; link layers and what does not belong to it were left out.
+    """
+    return Path(__file__).with_name(f"{name}.pcapng")

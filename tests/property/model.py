@@ -162,6 +162,7 @@ class Cursor:
     def __init__(self) -> None:
         self.number = 0
         self.order: tuple[int, int] | None = None
+        self.taken = False
 
 
 class Transaction:
@@ -637,6 +638,8 @@ class Model:
         queue, connection = read.handle.queue, read.handle.connection
         if not read.peek:
             self._take(queue, places, read.transaction, connection)
+            if read.cursor is not None:
+                read.cursor.taken = True
         if read.peek or read.transaction is not None:
             self.answer(connection, read.call, views)
         else:
@@ -653,14 +656,14 @@ class Model:
             if read.move_on:
                 raise Refused(errors.IllegalCursorAction)
             found = queue.free[:1]
-        elif read.move_on:
+        elif read.move_on or cursor.taken:
             found = [place for place in queue.free if place.order > cursor.order][:1]
         else:
             found = [place for place in queue.free if place.order == cursor.order]
             if not found:
                 raise Refused(errors.MessageAlreadyReceived)
         if found:
-            cursor.order = found[0].order
+            cursor.order, cursor.taken = found[0].order, False
         return found
 
     def _take(
@@ -894,6 +897,11 @@ class Model:
         cursor = Cursor()
         handle.cursors.append(cursor)
         return cursor
+
+    def close_cursor(self, handle: Handle, cursor: Cursor) -> Reply:
+        for read in [read for read in handle.queue.waiting if read.cursor is cursor]:
+            self._end_read(read, failed(errors.OperationCancelled))
+        return DONE
 
     # Transactions.
 

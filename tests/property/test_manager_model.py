@@ -639,7 +639,11 @@ class ManagerMachine(RuleBasedStateMachine):
         if self.cursors():
             handle, cursor = c.of(self.cursors())
             handle.cursors.remove(cursor)
-            self.issue(handle.connection, api.CloseCursor(cursor.number), lambda _: ("done",))
+            self.issue(
+                handle.connection,
+                api.CloseCursor(cursor.number),
+                lambda _: self.model.close_cursor(handle, cursor),
+            )
 
     def cancel(self, c: Choices) -> None:
         reads = [

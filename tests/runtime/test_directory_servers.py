@@ -12,6 +12,7 @@ import pytest
 
 import openmsmq
 from openmsmq.client.blocking import QueueManager
+from openmsmq.model.directory import ObjectKind, Removal
 from openmsmq.model.errors import NoDirectory
 from openmsmq.model.identity import Guid
 from openmsmq.model.topology import DirectoryServerKind, QueueManagerInfo
@@ -99,6 +100,85 @@ def test_a_new_queue_manager_does_not_start_without_its_directory(tmp_path: Path
         server(tmp_path, "SHOP", directory=(nobody,)),
     ):
         pass
+
+
+@pytest.mark.spec("MQOD-2.7.4-01")
+def test_a_queue_manager_begins_in_workgroup_mode_and_comes_to_its_directory_by_itself(
+    tmp_path: Path,
+) -> None:
+    port = free_port("127.0.0.1")
+    late = f"127.0.0.1:{port}"
+    office_config = config(tmp_path, "OFFICE", directory_server=True, api_port=port)
+    with (
+        server(tmp_path, "SHOP", directory=(late,), start_without_directory=True) as shop,
+        connected(shop) as manager,
+    ):
+        # Unavailable at the start: what needs no directory works, the rest says why.
+        identifier = Guid(manager.status().manager)
+        manager.create_queue(ORDERS)
+        manager.queue(ORDERS).send(b"before the directory")
+        assert manager.status().directory_problem
+        for needs_it in (manager.read_directory, lambda: manager.create_queue(r".\public")):
+            with pytest.raises(NoDirectory):
+                needs_it()
+        # It comes, and nobody tells the queue manager.
+        with ServerThread(office_config) as office, connected(office) as other:
+            soon(lambda: other.read_directory().manager_named("SHOP"))
+            soon(lambda: not manager.status().directory_problem)
+            assert other.read_directory().manager_named("SHOP").identifier == identifier
+            manager.create_queue(r".\public")
+            soon(lambda: found(other) == [r"SHOP\public"])
+        # Lost while running: the same again, beside what the copy knows.
+        soon(lambda: manager.status().directory_problem)
+        with pytest.raises(NoDirectory):
+            manager.create_queue(r".\more")
+        assert found(manager) == [r"SHOP\public"]
+        assert manager.queue(ORDERS).receive(timeout=0).body == b"before the directory"
+        # And back.
+        with ServerThread(office_config), connected(shop):
+            soon(lambda: not manager.status().directory_problem)
+            manager.create_queue(r".\more")
+
+
+@pytest.mark.spec("MQOD-2.7.6-01")
+def test_a_directory_that_knows_the_computer_as_another_one_is_offline_until_it_is_mended(
+    tmp_path: Path,
+) -> None:
+    port = free_port("127.0.0.1")
+    office_config = config(tmp_path, "OFFICE", directory_server=True, api_port=port)
+    known = QueueManagerInfo(identifier=Guid(b"the known shop!!"), computer_name="SHOP")
+    with ServerThread(office_config) as office, connected(office) as other:
+        (site,) = other.read_directory().sites
+        other.write_directory([msgspec.structs.replace(known, sites=(site,))])
+    with (
+        server(
+            tmp_path, "SHOP", directory=(f"127.0.0.1:{port}",), start_without_directory=True
+        ) as shop,
+        connected(shop) as manager,
+    ):
+        own = Guid(manager.status().manager)
+        assert own != known.identifier
+        with ServerThread(office_config) as office, connected(office) as other:
+            # Reported, with both identifiers and what to do.
+            soon(lambda: str(known.identifier) in manager.status().directory_problem)
+            assert str(own) in manager.status().directory_problem
+            assert "remove that object" in manager.status().directory_problem
+            # Offline: nothing is written under another's name, and the rest works.
+            with pytest.raises(NoDirectory, match="remove that object"):
+                manager.create_queue(r".\public")
+            assert other.read_directory().manager_named("SHOP").identifier == known.identifier
+            manager.create_queue(ORDERS)
+            # Tried again by itself.
+            other.write_directory([Removal(ObjectKind.MANAGER, known.identifier)])
+            soon(lambda: not manager.status().directory_problem)
+            manager.create_queue(r".\public")
+            soon(lambda: found(other) == [r"SHOP\public"])
+            assert other.read_directory().manager_named("SHOP").identifier == own
+
+
+def test_where_there_is_no_directory_to_come_nobody_begins_without_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no directory to come later"):
+        config(tmp_path, "SHOP", start_without_directory=True)
 
 
 def test_one_that_has_a_copy_starts_without_its_directory(tmp_path: Path) -> None:

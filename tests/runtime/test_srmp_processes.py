@@ -113,8 +113,10 @@ def test_what_the_door_gives_to_the_queue_manager(tmp_path: Path) -> None:
         assert statuses(raw_at(port, f"{head}\r\nxx".encode())) == [400]
         assert statuses(raw_at(port, f"{head}{action}\r\nxx".encode())) == [400]
         away = f"{head}{action}\r\nxx".replace("orders", "orders;journal")
-        assert statuses(raw_at(port, away.encode())) == [404]
+        assert statuses(raw_at(port, away.encode())) == [400]
         public = f"{head}{action}\r\nxx".replace("private$/", "")
-        assert statuses(raw_at(port, public.encode())) == [404]
+        assert statuses(raw_at(port, public.encode())) == [400]
+        elsewhere = f"{head}{action}\r\nxx".replace("/msmq/", "/other/")
+        assert statuses(raw_at(port, elsewhere.encode())) == [404]
         got = f"{head}{action}\r\nxx".replace("POST", "GET")
         assert statuses(raw_at(port, got.encode())) == [405]

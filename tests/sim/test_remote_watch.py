@@ -6,7 +6,7 @@ import pytest
 
 from openmsmq.model.errors import InsufficientResources, TransactionSequence
 from openmsmq.sim.checks import endings
-from openmsmq.sim.checks.books import READING
+from openmsmq.sim.checks.books import PURGING, READING
 from openmsmq.sim.checks.remote_watch import PATIENCE_MS, Read, RemoteWatch
 from openmsmq.sim.scenarios.scenario import PLAIN
 from openmsmq.sim.violation import Violation
@@ -157,6 +157,37 @@ def test_who_reads_alone_gets_the_first_message(visits):
 def test_who_does_not_read_alone_may_get_another_one(visits):
     read, _ = visits.begins(), visits.begins(OTHER)
     visits.watch.require_first(read, visits.scene.packet(visits.second))
+
+
+def purges(visits, *gone):
+    """Have a reader hear that it has purged the queue; some of it is gone then."""
+    visits.passes(1)
+    errand = visits.scene.books.errand(visits.scene.alpha, PLAIN, PURGING)
+    visits.scene.remove(visits.scene.alpha, *gone)
+    visits.scene.books.errand_ends(errand, visits.scene.alpha)
+    visits.watch.purged(errand, visits.scene.alpha, PLAIN)
+
+
+def test_a_message_that_lies_where_a_reader_has_purged_is_noticed(visits):
+    with broken("was purged, and still has m1 on its disk"):
+        purges(visits)
+
+
+def test_what_a_reader_has_goes_when_it_gives_back_what_was_purged_meanwhile(visits):
+    lease = visits.gets(visits.first)
+    purges(visits, visits.keys[1])
+    visits.watch.speaks(lease, takes=False)
+    visits.goes()
+    endings.check(visits.world)
+
+
+def test_what_was_purged_while_a_reader_had_it_does_not_come_again(visits):
+    lease = visits.gets(visits.first)
+    purges(visits, visits.keys[1])
+    visits.watch.speaks(lease, takes=False)
+    visits.passes(1)
+    with broken("m1 was given to a reader, though it had been purged"):
+        visits.gets(visits.first, OTHER)
 
 
 def test_a_message_of_another_queue_is_noticed(visits):

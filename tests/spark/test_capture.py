@@ -28,10 +28,13 @@ from openmsmq.wire.headers.message_properties import MessageProperties
 from openmsmq.wire.headers.transaction import TransactionHeader
 from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage
+from tests.golden import golden_capture
 from tests.spark.recorded import capture_file, talk, trouble
+from tests.strategies.captures import frames_of
 from tests.transfer.network import ALPHA, BETA
 
 TROUBLE = trouble()
+OVER_HTTP = golden_capture("http-and-multicast").read_bytes()
 HERE, THERE = Guid(b"0123456789abcdef"), Guid(b"fedcba9876543210")
 SEQUENCE = SequenceId(7, 1_600_000_000)
 
@@ -78,6 +81,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # Names do not say the order; times do.
         (path / f"rotated{9 - number}.pcapng").write_bytes(part)
     (path / "disorder.pcapng").write_bytes(DISORDER)
+    # A message of a stream, and parts of one of multicast, are in two files.
+    frames = [(frame.time_ns, frame.data) for frame in frames_of(OVER_HTTP)]
+    for number, part in enumerate((frames[:9], frames[9:18], frames[18:])):
+        (path / f"http{9 - number}.pcapng").write_bytes(capture_file(part))
     (path / "garbage.pcapng").write_bytes(b"\x0a\x0d\x0d\x0a garbage")
     return path
 
@@ -106,7 +113,7 @@ def test_the_packets_are_those_that_packet_decode_shows(decoded, tmp_path):
     from openmsmq.spark.pipelines import capture
 
     expected: Counter[tuple[str, str]] = Counter()
-    for data in (TROUBLE.file, DISORDER):
+    for data in (TROUBLE.file, DISORDER, OVER_HTTP):
         (tmp_path / "whole.pcapng").write_bytes(data)
         arguments = ["packet", "decode", "--json", str(tmp_path / "whole.pcapng")]
         shown = map(json.loads, CliRunner().invoke(app, arguments).stdout.splitlines())
@@ -143,6 +150,7 @@ def test_anomalies_between_sessions_are_found(decoded):
         ("error", "silent-peer", 1),
         ("warning", "resent-message", 8),
         ("warning", "connection-reset", 1),
+        ("warning", "refused-post", 1),
         ("warning", "rejected-message", 1),
         ("warning", "unacknowledged-message", 1),
         ("warning", "unfinished-handshake", 1),
@@ -168,7 +176,7 @@ def test_packet_decode_finds_between_sessions_what_spark_finds(decoded, tmp_path
     from openmsmq.spark.pipelines import capture
 
     expected: Counter[tuple[str, str]] = Counter()
-    for data in (TROUBLE.file, DISORDER):
+    for data in (TROUBLE.file, DISORDER, OVER_HTTP):
         (tmp_path / "whole.pcapng").write_bytes(data)
         arguments = ["packet", "decode", "--json", str(tmp_path / "whole.pcapng")]
         shown = map(json.loads, CliRunner().invoke(app, arguments).stdout.splitlines())
@@ -180,6 +188,35 @@ def test_packet_decode_finds_between_sessions_what_spark_finds(decoded, tmp_path
     )
     assert len(found) > 10
     assert found == expected
+
+
+def test_messages_over_http_and_by_multicast_are_rows_like_others(decoded):
+    from openmsmq.spark.pipelines import capture
+
+    rows = rows_of(capture.packets(decoded))
+    posts = [row for row in rows if row["packet"] == "Post"]
+    by_http = sorted(
+        (row for row in posts if row["protocol"] == "HTTP"), key=lambda row: row["time"]
+    )
+    place = "http://10.97.7.2:8080/MSMQ/PRIVATE$/"
+    assert [(row["destination"], row["fate"], row["label"]) for row in by_http[:3]] == [
+        (f"{place}nothing", "refused", None),
+        (f"{place}orders", "acknowledged", "order"),
+        (f"{place}orders", "acknowledged", "order"),
+    ]
+    assert [row["sequence_number"] for row in by_http] == [None, 1, 2, 2]
+    assert all(row["round_trip_ms"] > 0 for row in by_http[1:])
+    by_multicast = [row for row in posts if row["protocol"] == "PGM"]
+    assert [(row["label"], row["fate"], row["session"]) for row in by_multicast] == [
+        ("price", None, None)
+    ] * 2
+    assert len({row["message_id"] for row in posts}) == 6
+    sessions = [row for row in rows_of(capture.sessions(decoded)) if row["handshake"] == "http"]
+    assert sorted((row["client_messages"], row["ending"]) for row in sessions) == [
+        (1, "open"),
+        (1, "open"),
+        (2, "open"),
+    ]
 
 
 def test_few_packets_are_followed_here_as_tasks_follow_them(spark, decoded, folder):
@@ -243,7 +280,7 @@ def test_the_command_writes_tables_and_says_what_it_found(command, folder, tmp_p
     objects = [json.loads(line) for line in command(*arguments, "--json").stdout.splitlines()]
     assert objects[:3] == [
         {"table": name, "rows": rows, "path": str(output / name)}
-        for name, rows in (("packets", 48), ("sessions", 6), ("anomalies", 17))
+        for name, rows in (("packets", 71), ("sessions", 9), ("anomalies", 18))
     ]
     assert objects[3] == {
         "anomaly": "damaged-capture",
@@ -252,7 +289,7 @@ def test_the_command_writes_tables_and_says_what_it_found(command, folder, tmp_p
         "file": str(folder / "garbage.pcapng"),
         "first": "the capture is damaged at byte 8: byte-order mark 62 61 67 65",
     }
-    assert len(objects) == 3 + 10
+    assert len(objects) == 3 + 11
     for name in ("packets", "sessions", "anomalies"):
         assert spark.read.parquet(str(output / name)).count() > 0
     # Before anything is read, it is said what is wrong.

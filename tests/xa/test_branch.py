@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import openmsmq as mq
 from openmsmq.model.errors import InvalidParameter, TransactionSequence
+from openmsmq.runtime.api.tokens import create_token
+from openmsmq.security.access.callers import Scope
+from openmsmq.security.access.sids import Sid
+from openmsmq.storage.memory import MemoryStore
 from openmsmq.xa import Branch, Xid
-from tests.server_thread import ServerThread
+from tests.server_thread import ServerThread, start_server
 
+GUEST = Sid.parse("S-1-5-21-1-2-3-1001")
+ORDERS = r"private$\orders"
 XID = Xid(7, "order 4711", "queues")
 
 
@@ -92,6 +100,33 @@ def test_two_prepared_transactions_never_have_the_same_name(
     other.tpc_begin(XID)
     other.tpc_prepare()
     other.tpc_rollback()
+
+
+def test_a_coordinator_ends_only_what_is_its_own_even_if_it_administers(tmp_path: Path) -> None:
+    text, _ = create_token(tmp_path / "tokens.json", "shop", (Scope.SEND,), now_s=0, user=GUEST)
+    server = start_server(str(tmp_path), store=MemoryStore(), api_socket="none")
+    with (
+        server,
+        mq.connect(f"{server.host}:{server.port}") as root,
+        mq.connect(f"{server.host}:{server.port}", token=text) as guest,
+    ):
+        queue = root.create_queue(ORDERS, transactional=True)
+        theirs, ours = Branch(guest), Branch(root)
+        theirs.tpc_begin(XID)
+        guest.queue(ORDERS).send("x", label="theirs", transaction=theirs.transaction)
+        theirs.tpc_prepare()
+        # The same name is another transaction, and whoever is told of both ends his own.
+        ours.tpc_begin(XID)
+        ours.tpc_prepare()
+        assert len(root.in_doubt()) == 2
+        again = Branch(root)
+        assert again.tpc_recover() == [XID]
+        again.tpc_rollback(XID)
+        with pytest.raises(TransactionSequence, match="no prepared transaction of yours"):
+            again.tpc_commit(XID)
+        assert labels(queue) == []
+        theirs.tpc_commit()
+        assert labels(queue) == ["theirs"]
 
 
 def test_a_part_of_a_batch_has_no_other_name(manager: mq.QueueManager, orders: mq.Queue) -> None:

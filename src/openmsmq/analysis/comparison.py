@@ -12,12 +12,12 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.analysis.events import Anomaly, Event, PacketItem, Settled
+from openmsmq.analysis.events import Anomaly, Event, HttpItem, PacketItem, Settled
 from openmsmq.analysis.kinds import AnomalyKind, Fate
 from openmsmq.analysis.sequences import Sequence, acknowledgment
 from openmsmq.capture.link_layers import Endpoint
 from openmsmq.capture.tcp_streams import Connection
-from openmsmq.model.identity import MessageId
+from openmsmq.model.identity import NIL_GUID, MessageId
 from openmsmq.wire.bodies.acknowledgments import OrderAck
 from openmsmq.wire.packets import UserMessage
 
@@ -86,7 +86,7 @@ class _Copy(msgspec.Struct, frozen=True):
     time_ns: int
     source: Endpoint
     destination: Endpoint
-    connection: Connection
+    connection: Connection | None
     message_id: MessageId
 
 
@@ -120,6 +120,9 @@ class Comparison:
             yield event
             if isinstance(event, PacketItem) and isinstance(event.packet, UserMessage):
                 yield from self._seen(event, event.packet)
+            elif isinstance(event, HttpItem) and event.message is not None:
+                if event.message.user.source != NIL_GUID:
+                    yield from self._seen(event, event.message)
             elif isinstance(event, Settled):
                 self._settled(event)
 
@@ -129,12 +132,15 @@ class Comparison:
             yield from _unacknowledged(message)
 
     def _settled(self, event: Settled[int]) -> None:
-        message = self._under_way.pop(event.message)
+        message = self._under_way.pop(event.message, None)
+        if message is None:
+            # A message over HTTP that does not say who it is.
+            return
         message.acknowledged = message.acknowledged or event.fate is Fate.ACKNOWLEDGED
         if message.last.number == event.message:
             message.fate = event.fate
 
-    def _seen(self, item: PacketItem, packet: UserMessage) -> Iterator[Anomaly]:
+    def _seen(self, item: PacketItem | HttpItem, packet: UserMessage) -> Iterator[Anomaly]:
         header = packet.user
         copy = _Copy(
             item.number,
@@ -157,7 +163,10 @@ class Comparison:
         )
         key = hash((flow, header.message_number))
         message = self._messages.pop(key, None) or _Message(copy)
-        self._messages[key] = self._under_way[item.number] = message
+        self._messages[key] = message
+        if item.connection is not None:
+            # Nobody says what became of multicast.
+            self._under_way[item.number] = message
         message.last, message.fate = copy, None
         message.copies += 1
         if message.copies > 1:

@@ -7,9 +7,11 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from openmsmq.analysis.kinds import AnomalyKind, Fate, Handshake
-from openmsmq.capture.link_layers import Endpoint
+from openmsmq.capture.link_layers import Endpoint, Protocol
 from openmsmq.capture.tcp_streams import Connection, Ending
-from openmsmq.wire.packets import Packet
+from openmsmq.wire.packets import Packet, UserMessage
+from openmsmq.wire.text.posts import Post
+from openmsmq.wire.text.tree import Kind
 
 T = TypeVar("T")
 
@@ -42,13 +44,37 @@ class PacketItem(msgspec.Struct, frozen=True, gc=False):
 
 
 class DatagramItem(msgspec.Struct, frozen=True, gc=False):
-    """One UDP datagram."""
+    """One UDP datagram, or one packet of multicast."""
 
     frame: int
     time_ns: int
     source: Endpoint
     destination: Endpoint
     data: bytes
+    protocol: Protocol = Protocol.UDP
+
+
+class HttpItem(msgspec.Struct, frozen=True, gc=False):
+    """One request or answer of HTTP, or the message that packets of multicast have carried."""
+
+    frame: int
+    """The frame with its last byte."""
+    time_ns: int
+    source: Endpoint
+    destination: Endpoint
+    data: bytes
+    kind: Kind
+    number: int
+    """Counted from 1 with the packets of sessions."""
+    post: Post | None = None
+    """What it says, if it is a message that decodes."""
+    message: UserMessage | None = None
+    """The message as queues have it."""
+    problem: str = ""
+    """Why it does not decode."""
+    connection: Connection | None = None
+    """None for multicast."""
+    offset: int | None = None
 
 
 class Anomaly(msgspec.Struct, frozen=True, gc=False):
@@ -108,5 +134,5 @@ class SessionSummary(msgspec.Struct, frozen=True):
     malformed: int
 
 
-Item: TypeAlias = PacketItem | DatagramItem | Anomaly
+Item: TypeAlias = PacketItem | DatagramItem | HttpItem | Anomaly
 Event: TypeAlias = Item | Settled[int] | SessionSummary

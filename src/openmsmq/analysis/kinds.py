@@ -25,6 +25,8 @@ What can be wrong, and how bad it is:
 | `sequence-gap` | error | A transactional message whose predecessor was not seen before it. |
 | `order-ack-back` | error | An order acknowledgment for less than an earlier one. |
 | `rejected-message` | warning | A negative acknowledgment: a message was not delivered. |
+| `refused-post` | warning | A message over HTTP was answered with an error. |
+| `missing-packets` | warning | Packets of multicast that were seen neither first nor as repairs. |
 """
 
 from __future__ import annotations
@@ -68,6 +70,8 @@ class AnomalyKind(StrEnum):
     SEQUENCE_GAP = "sequence-gap"
     ORDER_ACK_BACK = "order-ack-back"
     REJECTED_MESSAGE = "rejected-message"
+    REFUSED_POST = "refused-post"
+    MISSING_PACKETS = "missing-packets"
 
 
 OF_BYTES: Final = frozenset(
@@ -94,6 +98,8 @@ _WARNINGS: Final = frozenset(
         AnomalyKind.RESENT_MESSAGE,
         AnomalyKind.UNACKNOWLEDGED_MESSAGE,
         AnomalyKind.REJECTED_MESSAGE,
+        AnomalyKind.REFUSED_POST,
+        AnomalyKind.MISSING_PACKETS,
     }
 )
 
@@ -116,13 +122,17 @@ class Handshake(StrEnum):
     """The capture does not have the beginning of the connection."""
     NONE = "none"
     """No packet was seen at all."""
+    HTTP = "http"
+    """A connection of HTTP, which has none."""
 
 
 class Fate(StrEnum):
     """What became of a message in its session."""
 
     ACKNOWLEDGED = "acknowledged"
-    """Received, if it is express; stored, if it is recoverable."""
+    """Received, if it is express; stored, if it is recoverable, or came over HTTP."""
+    REFUSED = "refused"
+    """The other side answered that it does not take it: only over HTTP."""
     UNACKNOWLEDGED = "unacknowledged"
     """Its session ended before."""
     IN_FLIGHT = "in flight"

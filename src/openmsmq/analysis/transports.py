@@ -15,16 +15,20 @@ from openmsmq.capture.fragments import FragmentTable
 from openmsmq.capture.frames import Frame
 from openmsmq.capture.link_layers import (
     FrameError,
+    PgmDatagram,
     TcpSegment,
     Transport,
     ip_bytes,
     read_ip,
     read_transport,
 )
+from openmsmq.capture.tcp_streams import Connection
 
 TCP_PORTS: Final = frozenset({1801})
 UDP_PORTS: Final = frozenset({3527, 1801})
 """Ping and directory discovery."""
+HTTP_PORTS: Final = frozenset({80, 8080})
+"""Of URLs without a port, and where a queue manager of ours listens."""
 
 
 class Ports(msgspec.Struct, frozen=True):
@@ -32,6 +36,19 @@ class Ports(msgspec.Struct, frozen=True):
 
     tcp: frozenset[int] = TCP_PORTS
     udp: frozenset[int] = UDP_PORTS
+    http: frozenset[int] = HTTP_PORTS
+
+    def has(self, transport: Transport) -> bool:
+        """Whether a segment or datagram is one of theirs; PGM has no ports that say so."""
+        if isinstance(transport, PgmDatagram):
+            return True
+        ports = self.tcp | self.http if isinstance(transport, TcpSegment) else self.udp
+        return transport.source.port in ports or transport.destination.port in ports
+
+    def is_http(self, connection: Connection) -> bool:
+        """Whether a connection has HTTP; a port that belongs to both has sessions."""
+        port = connection.server.port
+        return port in self.http and port not in self.tcp
 
 
 class TransportReader:
@@ -56,8 +73,7 @@ class TransportReader:
             return None
         if transport is None:
             return None
-        ports = self._ports.tcp if isinstance(transport, TcpSegment) else self._ports.udp
-        if transport.source.port not in ports and transport.destination.port not in ports:
+        if not self._ports.has(transport):
             return None
         self._cut_count += transport.missing > 0
         return transport

@@ -103,6 +103,37 @@ class NoticeCount(msgspec.Struct, frozen=True, array_like=True):
     count: int
 
 
+class StandbyStatus(msgspec.Struct, frozen=True, array_like=True):
+    """A computer that follows the primary, as far as the database knows."""
+
+    name: str
+    record: int
+    """The last record that it has stored."""
+    lag_s: int
+    """How long ago the log had the first one that it lacks; 0 if it lacks none."""
+    silent_s: int
+    """When it said so."""
+    differing: list[str]
+    """Files beside the store, such as keys, that it has not as the primary has them."""
+
+
+class Replication(msgspec.Struct, frozen=True, array_like=True):
+    """The log of a queue manager on several computers, as its primary has seen it last."""
+
+    member: str
+    """What the computer is called that is the primary."""
+    epoch: int = 0
+    record: int = 0
+    """The last record of the log."""
+    log_records: int = 0
+    """Records that the database has."""
+    standbys: list[StandbyStatus] = []
+    lag_s: int = 0
+    """How far the standby is behind that is least so; for how long there is none."""
+    problem: str = ""
+    """Why nothing is known; empty while all is well."""
+
+
 class Vitals(msgspec.Struct, frozen=True, array_like=True):
     """What the program around a queue manager has measured; -1 where it has not."""
 
@@ -123,6 +154,8 @@ class Vitals(msgspec.Struct, frozen=True, array_like=True):
     """The size of the disk of the store."""
     http_answers: dict[str, int] = {}
     """How many requests of HTTP were answered with each status since the start."""
+    replication: Replication | None = None
+    """None for a queue manager on one computer."""
 
 
 class RaisedAlarm(msgspec.Struct, frozen=True, array_like=True):

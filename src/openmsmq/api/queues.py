@@ -248,8 +248,8 @@ class CreateCursor(Request[CursorCreated], frozen=True, tag="create-cursor"):
 
 
 class CloseCursor(Request[Done], frozen=True, tag="close-cursor"):
-    """Give a cursor back."""
+    """Give a cursor back; reads that wait by it are cancelled."""
 
-    facts = Facts(OWN, Repeats.ALWAYS)
+    facts = Facts(OWN, Repeats.ALWAYS, ends_waits=True)
 
     cursor: Number

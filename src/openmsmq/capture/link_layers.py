@@ -1,4 +1,4 @@
-"""From a frame to its TCP segment or UDP datagram: Ethernet and its like, IPv4 and IPv6.
+"""From a frame to its segment or datagram: Ethernet and its like, IPv4 and IPv6; TCP, UDP, PGM.
 
 Checksums are not looked at: network cards fill them in behind the capture's back. For the same
 reason a length of 0 in an IP header means "up to the end of the frame".
@@ -35,6 +35,8 @@ class Protocol(enum.IntEnum):
 
     TCP = 6
     UDP = 17
+    PGM = 113
+    """Multicast messages. [RFC 3208]"""
 
 
 class FrameError(ValueError):
@@ -102,7 +104,16 @@ class UdpDatagram(msgspec.Struct, frozen=True, gc=False):
     missing: int = 0
 
 
-Transport: TypeAlias = TcpSegment | UdpDatagram
+class PgmDatagram(msgspec.Struct, frozen=True, gc=False):
+    """A packet of PGM, or what the capture kept of it: its header begins with two ports."""
+
+    source: Endpoint
+    destination: Endpoint
+    payload: bytes
+    missing: int = 0
+
+
+Transport: TypeAlias = TcpSegment | UdpDatagram | PgmDatagram
 
 FIN: Final = 0x01
 SYN: Final = 0x02
@@ -217,11 +228,13 @@ def skip_extensions(packet: IpPacket) -> IpPacket:
 
 
 def read_transport(packet: IpPacket) -> Transport | None:
-    """Read the segment or datagram of a whole IP packet; None when it is neither."""
+    """Read what a whole IP packet carries; None when it is nothing that we follow."""
     if packet.protocol == Protocol.TCP:
         return _read_tcp(packet)
     if packet.protocol == Protocol.UDP:
         return _read_udp(packet)
+    if packet.protocol == Protocol.PGM:
+        return _read_pgm(packet)
     return None
 
 
@@ -254,4 +267,17 @@ def _read_udp(packet: IpPacket) -> UdpDatagram:
         Endpoint(packet.destination, destination),
         data[8:size],
         max(0, size - len(data)),
+    )
+
+
+def _read_pgm(packet: IpPacket) -> PgmDatagram:
+    data = packet.payload
+    if len(data) < 4:
+        raise FrameError(f"a PGM packet of {len(data)} bytes; its ports are 4")
+    source, destination = struct.unpack_from(">HH", data)
+    return PgmDatagram(
+        Endpoint(packet.source, source),
+        Endpoint(packet.destination, destination),
+        data,
+        packet.missing,
     )

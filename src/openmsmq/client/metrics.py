@@ -83,6 +83,14 @@ FAMILIES: Final = (
     Family("openmsmq_connect_failures_total", _C, "Attempts to reach others that failed."),
     Family("openmsmq_resends_total", _C, "Messages sent again without an acknowledgment."),
     Family("openmsmq_http_answers_total", _C, "Requests of HTTP that were answered.", ("status",)),
+    Family("openmsmq_replication_epoch", _G, "The epoch of a primary: counts take-overs."),
+    Family("openmsmq_replication_log_records", _G, "Records that the database keeps."),
+    Family("openmsmq_replication_lag_seconds", _G, "Lag of the best standby; or without one."),
+    Family("openmsmq_replication_problem", _G, "Whether that could not be looked at."),
+    Family("openmsmq_standby_lag_seconds", _G, "How far a standby is behind.", ("standby",)),
+    Family("openmsmq_standby_lag_records", _G, "How many records it lacks.", ("standby",)),
+    Family("openmsmq_standby_silent_seconds", _G, "When it said so last.", ("standby",)),
+    Family("openmsmq_standby_differing_files", _G, "Files unlike the primary's.", ("standby",)),
     Family("openmsmq_queue_messages", _G, "Messages of a queue.", _QUEUE),
     Family("openmsmq_queue_bytes", _G, "Bytes of them.", _QUEUE),
     Family("openmsmq_queue_oldest_age_seconds", _G, "Age of the oldest; 0 without any.", _QUEUE),
@@ -198,11 +206,31 @@ def _add_status(samples: _Samples, status: api.Status) -> None:
     samples.add("openmsmq_commit_seconds", vitals.commit_count, part="_count")
     for answer, count in vitals.http_answers.items():
         samples.add("openmsmq_http_answers_total", count, {"status": answer})
+    if vitals.replication is not None:
+        _add_replication(samples, vitals.replication)
     for alarm in status.alarms:
         samples.add("openmsmq_alarms_raised", alarm.raised_count, {"alarm": alarm.name})
     for notice in status.notices:
         labels = {"event": notice.event, "reason": notice.reason}
         samples.add("openmsmq_notices_total", notice.count, labels)
+
+
+def _add_replication(samples: _Samples, found: api.Replication) -> None:
+    samples.add("openmsmq_replication_problem", bool(found.problem))
+    if found.problem:
+        return
+    samples.add("openmsmq_replication_epoch", found.epoch)
+    samples.add("openmsmq_replication_log_records", found.log_records)
+    samples.add("openmsmq_replication_lag_seconds", found.lag_s)
+    for standby in found.standbys:
+        labels = {"standby": standby.name}
+        for name, value in (
+            ("lag_seconds", standby.lag_s),
+            ("lag_records", found.record - standby.record),
+            ("silent_seconds", standby.silent_s),
+            ("differing_files", len(standby.differing)),
+        ):
+            samples.add(f"openmsmq_standby_{name}", value, labels)
 
 
 def _add_queues(samples: _Samples, page: api.QueuePage, now_s: int) -> None:

@@ -72,6 +72,8 @@ class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = False
     url: str = ""
     """What stands before `/msmq` in our URLs, such as `https://host:8443`; empty for our name."""
+    hosts: tuple[str, ...] = ()
+    """Further hosts that others may call us by in URLs."""
 
 
 class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ persists what `take_outputs` asks for and says so with `persisted`. Only then do
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from openmsmq.api import messages as api
@@ -27,7 +28,7 @@ from openmsmq.protocol.posts import PostFailure, ReceivedPost
 from openmsmq.protocol.session_states import CloseReason
 from openmsmq.security.access.callers import UNKNOWN_ORIGIN, UNLIMITED, Caller, Origin
 from openmsmq.security.access.sids import Sid
-from openmsmq.security.own_key import OwnKey
+from openmsmq.security.own_key import KeptKey
 from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class QueueManager:
         rng: random.Random,
         reader: StoreReader,
         now: Instant,
-        keys: Sequence[OwnKey] = (),
+        keys: Sequence[KeptKey] = (),
         epoch: str = "",
     ) -> None:
         self.config = config
@@ -71,6 +72,7 @@ class QueueManager:
         self.directory, self.transfer = traffic.directory, traffic.transfer
         self._stock, self._traffic, self._desk = stock, traffic, desk
         self._sessions = traffic.sessions
+        self._handles = count(1)
         self._reads, self._housekeeping = stock.reads, stock.housekeeping
         self._news = stock.placing.news
         take_quotas(config, stock.table, stock.ourselves.known)
@@ -108,7 +110,9 @@ class QueueManager:
         self, connection: int, caller: Caller = UNLIMITED, origin: Origin = UNKNOWN_ORIGIN
     ) -> None:
         """An application has connected; the driver has let it in, and knows who it is."""
-        self._stock.replies.connections[connection] = Connection(connection, caller, origin)
+        self._stock.replies.connections[connection] = Connection(
+            connection, self._handles, caller, origin
+        )
 
     def user_of(self, certificate: bytes) -> Sid | None:
         """Say for whom the directory has this certificate, X.509 in DER; None for nobody."""
@@ -267,7 +271,7 @@ class QueueManager:
         self._came("directory refused", now)
         self.directory.refused(ticket, error, now)
 
-    def keys_told(self, made: Sequence[OwnKey] | MsmqError, now: Instant) -> None:
+    def keys_told(self, made: Sequence[KeptKey] | MsmqError, now: Instant) -> None:
         """The key pairs of `MakeKeys` are there, and in their files; or could not be made."""
         self._came("keys told", now)
         if isinstance(made, MsmqError):

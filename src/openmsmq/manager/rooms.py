@@ -94,7 +94,7 @@ from openmsmq.manager.turn.deadlines import Deadlines
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.manager.turn.ledger import Ledger
 from openmsmq.model.clock import Instant
-from openmsmq.security.own_key import OwnKey
+from openmsmq.security.own_key import KeptKey
 from openmsmq.storage.port import StoreReader
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def foundation(
 class Stock:
     """Queues and messages, who may use them, and who others are."""
 
-    def __init__(self, base: Foundation, keys: Sequence[OwnKey]) -> None:
+    def __init__(self, base: Foundation, keys: Sequence[KeptKey]) -> None:
         config, ledger, reader, counters = base.config, base.ledger, base.reader, base.counters
         self.replies = Replies(ledger, base.outputs)
         self.copy = DirectoryCopy(ledger, reader)
@@ -195,7 +195,7 @@ class Traffic:
         neighbours, news, staging = stock.neighbours, stock.placing.news, stock.staging
         housekeeping = stock.housekeeping
         self.directory = DirectoryService(
-            base, stock.copy, stock.ourselves, Notifications(base, reporter)
+            base, stock.copy, stock.ourselves, Notifications(base, reporter, stock.keys)
         )
         confirmations = Confirmations(base, table, delivery, outgoing, news)
         self.acks = OrderAcks(
@@ -215,7 +215,7 @@ class Traffic:
         )
         self.multicast = MulticastArrivals(base.acting, table, base.config.name, local, runs)
         forwarding = Forwarding(base, table, judging, staging, self.unrouted, refusals, traces)
-        heeded = Heeded(self.directory)
+        heeded = Heeded(self.directory, stock.security)
         arrivals = Arrivals(base.acting, judging, local, forwarding, self.acks, heeded, runs)
         departures = Departures(base, delivery, housekeeping, traces)
         self.receipts = StreamReceipts(base, outgoing, confirmations)

@@ -109,6 +109,8 @@ class OutgoingSequence:
         assert point.id == self._outstanding_id, "a younger sequence must wait for the older one"
         if entry not in self._number_of:
             self._number_of[entry] = number = point.number
+            if number == 1:
+                self._acknowledged, self._last_ack_count = SequencePoint(point.id, 0, 0), 0
             if not numbers or number > numbers[-1]:
                 numbers.append(number)
                 self._entries.append(entry)
@@ -168,6 +170,14 @@ class OutgoingSequence:
         self._start_timer(now)
         return True
 
+    def unreached(self) -> None:
+        """Wait for no acknowledgment until something leaves again: the receiver takes nothing.
+
+        [MQSRM 3.1.7.2.5]
+        """
+        self._resend_at_ms = None
+        self._resend_time_s = 0
+
     def reconnected(self, now: Instant) -> None:
         """Begin with the shortest pause again: a new session is open. [MQQB 3.1.3.2]
 
@@ -181,7 +191,8 @@ class OutgoingSequence:
 
     def has_begun(self, id: SequenceId) -> bool:
         """Whether the receiver has said that it has something of a sequence."""
-        return self._acknowledged is not None and self._acknowledged.id == id
+        last = self._acknowledged
+        return last is not None and last.id == id and last.number > 0
 
     def is_outstanding(self, entry: int) -> bool:
         """Whether a message was sent and is not acknowledged in order."""

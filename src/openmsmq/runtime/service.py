@@ -62,7 +62,7 @@ from openmsmq.runtime.sessions.taps import MakeTap, no_tap
 from openmsmq.runtime.start_errors import NotYet, StartError
 from openmsmq.runtime.telemetry.tracing import open_tracing
 from openmsmq.runtime.turn_file import TurnFile
-from openmsmq.security.own_key import OwnKey
+from openmsmq.security.own_key import KeptKey
 from openmsmq.storage.backups.manifest import BackupOwner
 from openmsmq.storage.engine import JournaledStore, open_store
 from openmsmq.storage.port import (
@@ -92,7 +92,7 @@ class Server:
         log: EventLog,
         membership: Membership,
         identifier: Guid | None,
-        keys: Sequence[OwnKey] = (),
+        keys: Sequence[KeptKey] = (),
         *,
         loaded: Loaded | None = None,
     ) -> None:
@@ -211,7 +211,7 @@ class Server:
             membership = Membership(config)
             identifier = None
             if store.get(MACHINE_KEY) is None:
-                identifier = await membership.identifier()
+                identifier = await _chosen_identifier(config, membership, log)
             keys = await load_keys(config)
             server = cls(config, store, log, membership, identifier, keys, loaded=loaded)
             if trace_turns is not None:
@@ -254,6 +254,7 @@ class Server:
         primary.may_go_on, primary.ended = self._pump.schedule, self._end_tenure
         self._pump.primary = self._primary = primary
         self._backups.done = primary.backed_up
+        primary.watch(self.config, self._pump.vitals)
         self._pump.turn()
         await primary.settled()
 
@@ -351,6 +352,8 @@ class Server:
         say = self._log.error if ended.is_damage else self._log.warning
         say(Event.REPLICATION_ENDED, reason=ended.why)
         self._pump.fall_silent(ended.why)
+        # Peers may be at another address by now, and would be waited for.
+        self._network.sessions.cut_all()
         self._end(ExitCode.NOT_STARTED if ended.is_damage else ExitCode.NOT_YET)
 
     def _end(self, code: ExitCode) -> None:
@@ -447,12 +450,29 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
     )
 
 
+async def _chosen_identifier(
+    config: ServerConfig, membership: Membership, log: EventLog
+) -> Guid | None:
+    """Return who the directory says a new queue manager is; None if it may choose itself.
+
+    [MQOD 2.7.4]
+    """
+    try:
+        return await membership.identifier()
+    except NotYet as error:
+        if not config.start_without_directory:
+            raise
+        log.warning(Event.WITHOUT_DIRECTORY, reason=str(error))
+        return None
+
+
 def key_files(config: ServerConfig) -> KeyFiles:
     """Find the place of the keys, and which there should be."""
-    return KeyFiles(Path(config.data), config.security.providers, config.security.key_bits)
+    security = config.security
+    return KeyFiles(Path(config.data), security.providers, security.key_bits, config.manager_name)
 
 
-async def load_keys(config: ServerConfig) -> list[OwnKey]:
+async def load_keys(config: ServerConfig) -> list[KeptKey]:
     """Read the keys; make them for a queue manager that can publish them and has none yet."""
     files = key_files(config)
     if config.directory_role is DirectoryRole.NONE:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from openmsmq.api.messages import Vitals
+from openmsmq.api.messages import Replication, Vitals
 from openmsmq.runtime.clocks import elapsed_ns
 from openmsmq.runtime.limits import VITALS_LOOK_MS
 
@@ -27,6 +27,8 @@ class VitalSigns:
         self._path: Path | None = None
         self.http_answers: Mapping[int, int] = {}
         """What the door of HTTP counts, if there is one."""
+        self.replication: Replication | None = None
+        """What is known of the standbys, if there is a log."""
         self._commit_count = 0
         self._commit_total_ns = 0
         self._commit_last_us = self._commit_worst_us = -1
@@ -67,6 +69,7 @@ class VitalSigns:
                 lag_worst_us=self._lag_worst_us,
                 disk_bytes=total_bytes,
                 http_answers={str(status): count for status, count in self.http_answers.items()},
+                replication=self.replication,
             )
         )
 

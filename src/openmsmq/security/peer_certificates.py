@@ -109,5 +109,13 @@ def certificate_pem(der: bytes) -> bytes:
     return x509.load_der_x509_certificate(der).public_bytes(Encoding.PEM)
 
 
+def certificate_in_pem(pem: bytes) -> bytes:
+    """Return the certificate that stands in a PEM; raises nothing but `BadCertificate`."""
+    try:
+        return x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER)
+    except ValueError as error:
+        raise BadCertificate(f"no X.509 certificate: {error}") from None
+
+
 def _time(unix_s: int) -> str:
     return datetime.fromtimestamp(unix_s, UTC).strftime(_TIME)

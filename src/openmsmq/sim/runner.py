@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Final, TypeVar
 
 import msgspec
 
+from openmsmq.sim.replication.world import Summary, run_replication_seed
 from openmsmq.sim.scenarios.scenario import Options, draw
 from openmsmq.sim.trace import Trace
 from openmsmq.sim.violation import Violation
 from openmsmq.sim.world import World
 
-_SEEDS_PER_JOB = 20
+_SEEDS_PER_JOB: Final = 20
+_Found = TypeVar("_Found")
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -67,22 +71,31 @@ def run_traced(seed: int, options: Options) -> tuple[Result, Trace]:
 
 def run_seeds(first: int, count: int, options: Options, jobs: int) -> Iterator[Result]:
     """Run many seeds, in order; `jobs` processes share the work."""
+    return _run_all(partial(run_seed, options=options), first, count, jobs)
+
+
+def run_replication_seeds(first: int, count: int, jobs: int) -> Iterator[Summary]:
+    """Run many seeds of a queue manager on several computers, in order."""
+    return _run_all(run_replication_seed, first, count, jobs)
+
+
+def _run_all(run: Callable[[int], _Found], first: int, count: int, jobs: int) -> Iterator[_Found]:
     seeds = range(first, first + count)
     if jobs <= 1:
         for seed in seeds:
-            yield run_seed(seed, options)
+            yield run(seed)
         return
     parts = [seeds[i : i + _SEEDS_PER_JOB] for i in range(0, count, _SEEDS_PER_JOB)]
     with ProcessPoolExecutor(jobs) as pool:
         try:
-            for results in pool.map(_run_part, parts, [options] * len(parts)):
+            for results in pool.map(partial(_run_part, run), parts):
                 yield from results
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _run_part(seeds: range, options: Options) -> list[Result]:
-    return [run_seed(seed, options) for seed in seeds]
+def _run_part(run: Callable[[int], _Found], seeds: range) -> list[_Found]:
+    return [run(seed) for seed in seeds]
 
 
 def _run(world: World, seed: int) -> Result:

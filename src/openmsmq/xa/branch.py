@@ -60,7 +60,7 @@ class Branch:
 
     def tpc_recover(self) -> list[Xid]:
         """Return the names of prepared parts that wait for the word of their coordinator."""
-        return [one.xid for one in self._manager.in_doubt() if one.xid is not None]
+        return [one.xid for one in self._own() if one.xid is not None]
 
     def _under_way(self) -> tuple[Transaction, Xid]:
         if self._transaction is None or self._xid is None:
@@ -87,8 +87,13 @@ class Branch:
     def _forget(self) -> None:
         self._transaction = self._xid = None
 
+    def _own(self) -> list[InDoubt]:
+        """Return what is in doubt and ours: who administers is told of others' parts, too."""
+        owner = self._manager.caller().owner
+        return [one for one in self._manager.in_doubt() if one.owner == owner]
+
     def _prepared(self, xid: Xid) -> InDoubt:
-        for one in self._manager.in_doubt():
+        for one in self._own():
             if one.xid == xid:
                 return one
         raise TransactionSequence(

@@ -132,7 +132,7 @@ FACTS: dict[str, set[type[api.AnyRequest]]] = {
         api.SetLogLevel,
     },
     "waits": {api.Receive, api.Find, api.ReadDirectory},
-    "ends_waits": {api.Cancel, api.CloseQueue},
+    "ends_waits": {api.Cancel, api.CloseCursor, api.CloseQueue},
     "is_heavy": {
         api.Receive,
         api.Find,

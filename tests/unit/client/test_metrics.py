@@ -151,7 +151,11 @@ def everything() -> str:
             quota_kb=8,
             express_memory_kb=4,
             notices=[api.NoticeCount("message-dropped", "no room", 5)],
-            vitals=api.Vitals(1, 2, 3, 4_000_000, 500_000, 600_000, 7, 8, 9, {"201": 3}),
+            vitals=api.Vitals(
+                *(1, 2, 3, 4_000_000, 500_000, 600_000, 7, 8, 9),
+                {"201": 3},
+                api.Replication("alpha", 4, 90, 60, [api.StandbyStatus("b", 80, 2, 1, ["k"])], 2),
+            ),
             alarms=[
                 api.AlarmStatus("disk", "disk_percent", 90, 0, []),
                 api.AlarmStatus("deep", "messages", 100, 3, []),
@@ -161,6 +165,30 @@ def everything() -> str:
         [leading_away("DIRECT=OS:beta\\private$\\q")],
         [session()],
     )
+
+
+def test_standbys_are_told_of_only_where_there_is_a_log_that_could_be_looked_at() -> None:
+    def lines(replication: api.Replication | None) -> list[str]:
+        vitals = api.Vitals(replication=replication)
+        page = api.QueuePage([], 0, api.QueueTotals())
+        text = text_of(status(vitals=vitals), page, [], [])
+        return [
+            each for each in text.split("\n") if re.match("openmsmq_(replication|standby)", each)
+        ]
+
+    assert lines(None) == []
+    assert lines(api.Replication("alpha", problem="gone")) == ["openmsmq_replication_problem 1"]
+    beta = api.StandbyStatus("beta", 80, 2, 1, ["keys/a.pem"])
+    assert lines(api.Replication("alpha", 4, 90, 60, [beta], 2)) == [
+        "openmsmq_replication_epoch 4",
+        "openmsmq_replication_log_records 60",
+        "openmsmq_replication_lag_seconds 2",
+        "openmsmq_replication_problem 0",
+        'openmsmq_standby_lag_seconds{standby="beta"} 2',
+        'openmsmq_standby_lag_records{standby="beta"} 10',
+        'openmsmq_standby_silent_seconds{standby="beta"} 1',
+        'openmsmq_standby_differing_files{standby="beta"} 1',
+    ]
 
 
 def test_every_metric_of_the_table_is_in_the_text_with_its_labels() -> None:

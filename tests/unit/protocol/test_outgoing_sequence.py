@@ -156,7 +156,7 @@ def test_an_order_acknowledgment_of_a_number_never_given_releases_nothing() -> N
     outgoing = sequence()
     send(outgoing, 2)
     assert outgoing.order_acked(CURRENT, 3, NOW) == []
-    assert outgoing.status(0).last_acknowledged is None
+    assert outgoing.status(0).last_acknowledged == SequencePoint(CURRENT, 0, 0)
 
 
 def test_a_late_order_acknowledgment_leaves_the_next_sequence_alone() -> None:

@@ -45,6 +45,9 @@ def capture(
     udp_port: Annotated[
         list[int] | None, typer.Option(help="UDP ports to follow instead of 3527 and 1801.")
     ] = None,
+    http_port: Annotated[
+        list[int] | None, typer.Option(help="Ports of HTTP to follow instead of 80 and 8080.")
+    ] = None,
     master: MasterOption = DEFAULT_MASTER,
     conf: ConfOption = None,
     json: JsonOption = False,
@@ -65,7 +68,9 @@ def capture(
 
         defaults = pipeline.Ports()
         ports = pipeline.Ports(
-            frozenset(tcp_port or defaults.tcp), frozenset(udp_port or defaults.udp)
+            frozenset(tcp_port or defaults.tcp),
+            frozenset(udp_port or defaults.udp),
+            frozenset(http_port or defaults.http),
         )
         with progress(f"reading {count_text(len(found), 'capture')}"), for_few_rows(spark, few):
             rows, anomalies = pipeline.write_and_count(spark, found, ports, output, few=few)

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from openmsmq.api.messages import AlarmStatus, Status, Vitals
+from openmsmq.api.messages import AlarmStatus, Replication, Status, Vitals
 from openmsmq.cli.options.connecting import EXIT_FAILED, connected, target_of
 from openmsmq.cli.options.reading import JsonOption
 from openmsmq.cli.queues import remote
@@ -95,6 +95,7 @@ def status(
                 "resend_count": found.resend_count,
                 "staged_bytes": found.staged_bytes,
                 **_vitals_object(found.vitals),
+                "replication": _replication_object(found.vitals.replication),
                 "alarms": [_alarm_object(alarm) for alarm in found.alarms],
                 "notices": [
                     {"event": told.event, "reason": told.reason, "count": told.count}
@@ -121,6 +122,7 @@ def status(
             ("outgoing queues", f"{found.outgoing_count} with messages"),
             ("directory", _directory_text(found)),
             ("store", _store_text(found)),
+            *_replication_lines(found.vitals.replication),
             *_vital_lines(found.vitals),
             *_notice_lines(found),
         ],
@@ -174,11 +176,42 @@ def _notice_lines(found: Status) -> list[tuple[str, str]]:
     ]
 
 
+def _replication_object(found: Replication | None) -> dict[str, object] | None:
+    """Return who else has what is here, for programs; None for one on one computer."""
+    if found is None:
+        return None
+    standbys = [msgspec.structs.asdict(each) for each in found.standbys]
+    return {**msgspec.structs.asdict(found), "role": "primary", "standbys": standbys}
+
+
+def _replication_lines(found: Replication | None) -> list[tuple[str, str]]:
+    """Return who else has what is here: a line for the log, and one for each standby."""
+    if found is None:
+        return []
+    if found.problem:
+        return [("replication", f"primary {found.member}; {found.problem}")]
+    lines = [
+        (
+            "replication",
+            f"primary {found.member}, epoch {found.epoch}, record {found.record}; the log has "
+            f"{found.log_records}",
+        )
+    ]
+    for one in found.standbys:
+        behind = f"{found.record - one.record} records and {one.lag_s} s behind"
+        text = f"{behind}, as of {one.silent_s} s ago"
+        if one.differing:
+            text += f"; files differ: {', '.join(one.differing)}"
+        lines.append((f"standby {one.name}", text))
+    return lines if found.standbys else [*lines, ("standby", f"none for {found.lag_s} s")]
+
+
 def _vitals_object(vitals: Vitals) -> dict[str, object]:
     """Return what the server has measured, for programs; None where it has not."""
     return {
         name: None if isinstance(value, int) and value < 0 else value
         for name, value in msgspec.structs.asdict(vitals).items()
+        if name != "replication"
     }
 
 

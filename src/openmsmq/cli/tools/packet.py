@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from openmsmq.analysis.transports import TCP_PORTS, UDP_PORTS, Ports
+from openmsmq.analysis.transports import HTTP_PORTS, TCP_PORTS, UDP_PORTS, Ports
 from openmsmq.capture.source import CaptureError
 from openmsmq.cli.tools.packet_input import Record, read_records
 from openmsmq.cli.tools.packet_text import as_json, print_summary, print_tree
@@ -53,6 +53,9 @@ def decode(
     udp_port: Annotated[
         list[int] | None, typer.Option(help="UDP ports to follow instead of 3527 and 1801.")
     ] = None,
+    http_port: Annotated[
+        list[int] | None, typer.Option(help="Ports of HTTP to follow instead of 80 and 8080.")
+    ] = None,
 ) -> None:
     """Show packets field by field, with offsets.
 
@@ -62,7 +65,11 @@ def decode(
     if kind != _AUTO and kind not in set(Kind):
         fail(f"--kind {kind} is unknown; it can be {_AUTO}, {', '.join(Kind)}.")
     known = None if kind == _AUTO else Kind(kind)
-    ports = Ports(frozenset(tcp_port or TCP_PORTS), frozenset(udp_port or UDP_PORTS))
+    ports = Ports(
+        frozenset(tcp_port or TCP_PORTS),
+        frozenset(udp_port or UDP_PORTS),
+        frozenset(http_port or HTTP_PORTS),
+    )
     printer = Printer()
     sound, shown = True, False
     try:

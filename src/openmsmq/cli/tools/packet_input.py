@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from openmsmq.analysis.events import Anomaly, DatagramItem, Item, PacketItem
+from openmsmq.analysis.events import Anomaly, DatagramItem, HttpItem, Item, PacketItem
 from openmsmq.analysis.kinds import OF_BYTES, AnomalyKind, Severity, severity
 from openmsmq.analysis.packet_scanner import FoundPacket, PacketScanner
 from openmsmq.analysis.traffic import datagram_kind, follow
@@ -162,6 +162,8 @@ def _record_of_item(item: Item) -> Record:
     source, destination = item.source, item.destination
     if isinstance(item, DatagramItem):
         record = Record(item.data, view(item.data, datagram_kind(item)))
+    elif isinstance(item, HttpItem):
+        record = Record(item.data, view(item.data, item.kind), offset=item.offset)
     elif isinstance(item, PacketItem):
         record = Record(item.data, view(item.data), offset=item.offset)
     else:

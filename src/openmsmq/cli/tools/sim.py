@@ -160,6 +160,51 @@ def run(
     _run_many(first_seed, seeds, options, jobs, keep_going=keep_going, json=json)
 
 
+@app.command()
+def replication(
+    first_seed: Annotated[int, typer.Option(help="Where to begin.")] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=0, help="Processes that share the work; 0 for all cores.")
+    ] = 0,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Do not stop at the first seed that fails.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Run seeds of one queue manager on several computers, whose log two databases keep.
+
+    Computers are killed, stopped, cut off and lose their disks, databases restart, are slow and
+    fail over. A seed that fails prints the promise that was broken. Exit code 1 says that a seed
+    failed.
+    """
+    from openmsmq.sim.runner import run_replication_seeds
+
+    totals = {"seeds": 0, "steps": 0, "acknowledged": 0, "take-overs": 0, "faults": 0, "trimmed": 0}
+    failed = []
+    with progress("Running seeds", seeds) as bar:
+        for summary in run_replication_seeds(first_seed, seeds, jobs or os.cpu_count() or 1):
+            bar.advance(1)
+            totals["seeds"] += 1
+            totals["steps"] += summary.steps
+            totals["acknowledged"] += summary.operations
+            totals["take-overs"] += summary.takeovers
+            totals["faults"] += summary.faults
+            totals["trimmed"] += summary.trimmed
+            if summary.sentence:
+                failed.append(summary)
+                if not keep_going:
+                    break
+    if json:
+        print_json({**totals, "failed": [msgspec.to_builtins(summary) for summary in failed]})
+    else:
+        typer.echo(_totals_text(totals))
+        for summary in failed[:_FAILURES_SHOWN]:
+            typer.echo(f"\nseed {summary.seed}: {summary.sentence}")
+            typer.echo(f"  openmsmq sim replication --first-seed {summary.seed}")
+    _exit_for(len(failed))
+
+
 def _chosen(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
     chosen = tuple(part.strip() for part in text.split(",") if part.strip())
     for name in chosen:
@@ -197,13 +242,20 @@ def _run_many(
         failures = [msgspec.to_builtins(result) for result in failed]
         print_json({**totals, "failed": failures})
     else:
-        facts = [count_text(totals["seeds"], "seed")]
-        facts += [f"{value} {name}" for name, value in totals.items() if name != "seeds"]
-        typer.echo(", ".join(facts))
+        typer.echo(_totals_text(totals))
         for result in failed[:_FAILURES_SHOWN]:
             _explain(result, options, full=not keep_going)
-    if failed:
-        say_error(f"{count_text(len(failed), 'seed')} failed.")
+    _exit_for(len(failed))
+
+
+def _totals_text(totals: dict[str, int]) -> str:
+    facts = [count_text(totals["seeds"], "seed")]
+    return ", ".join(facts + [f"{n} {name}" for name, n in totals.items() if name != "seeds"])
+
+
+def _exit_for(failed_count: int) -> None:
+    if failed_count:
+        say_error(f"{count_text(failed_count, 'seed')} failed.")
         raise typer.Exit(EXIT_FAILED)
 
 

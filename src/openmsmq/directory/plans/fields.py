@@ -143,6 +143,7 @@ FIELDS: Final[dict[ObjectKind, tuple[Field, ...]]] = {
         Field("name", "name", TEXT),
         _IDENTIFIER,
         Field("reach_queue_default_s", "reach_queue_default_s", SECONDS),
+        Field("notify_old_managers", "notify_old_managers", SWITCH),
     ),
     ObjectKind.NETWORK: (_IDENTIFIER,),
     ObjectKind.SITE: (_IDENTIFIER, Field("foreign", "foreign", SWITCH)),

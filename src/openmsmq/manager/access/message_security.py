@@ -109,6 +109,23 @@ class MessageSecurity:
         entering = _as_proved(message, opened, sender)
         return Examined(entering, found if entering is packet else outline(entering))
 
+    def proved_manager(self, message: UserMessage) -> Guid | None:
+        """Return the queue manager that has signed a message; None if nothing proves one.
+
+        Its certificate is one that the directory has for it, whatever certificate the message
+        brings and whoever else is believed.
+        """
+        header = message.security
+        if header is None or header.sender_kind is not SenderKind.QUEUE_MANAGER:
+            return None
+        if header.sender_certificate not in self._certificates_of_manager(header.sender_id):
+            return None
+        try:
+            check_signature(message, self._policy)
+        except BadSignature:
+            return None
+        return Guid(header.sender_id)
+
     def _sender(self, message: UserMessage) -> _Sender:
         """Find out who has sent a message; a signature that proves nothing is a `BadSignature`."""
         header = message.security

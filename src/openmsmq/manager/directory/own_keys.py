@@ -2,7 +2,7 @@
 
 Keys are made by the driver, which keeps them in files; they are never in the store. The newest is
 published in the directory. Older ones stay for a while, so that what was encrypted for them can be
-read. [MQDMPR 3.1.1.1]
+read; of those that sign only the newest is of use. [MQDMPR 3.1.1.1]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from openmsmq.model.errors import InsufficientResources, MsmqError, NoDirectory
 from openmsmq.model.limits import KEY_CACHE_MARGIN_S
 from openmsmq.model.topology import PublicKey
 from openmsmq.security.encryption.decryption import PRIVATE_KEYS_MAX_COUNT, ReceiveKeys
-from openmsmq.security.own_key import OwnKey
+from openmsmq.security.own_key import KeptKey, OwnKey, OwnSigningKey
 from openmsmq.security.policy import SAFE_CIPHERS
 from openmsmq.security.providers import ADVANCED, Provider
 
@@ -33,12 +33,14 @@ _DAY_S: Final = 24 * 3600
 class OwnKeys:
     """Has the private keys, and sees to it that there are new ones in time."""
 
-    def __init__(self, base: Foundation, keys: Sequence[OwnKey]) -> None:
+    def __init__(self, base: Foundation, keys: Sequence[KeptKey]) -> None:
         self._config = base.config.security
         self._outputs = base.outputs
         self._keys: list[OwnKey] = []
         self._newest: list[OwnKey] = []
         """One for each provider, without those that nobody should use any more."""
+        self.signing: OwnSigningKey | None = None
+        """With which this queue manager signs; without a directory it has none."""
         self._is_making = False
         self._retry_at_s = 0
         self._drop_at_s: int | None = None
@@ -53,17 +55,28 @@ class OwnKeys:
         ordered = sorted(self._newest, key=lambda key: -key.provider.level)
         return tuple(key.published() for key in ordered)
 
+    @property
+    def certificates(self) -> tuple[PublicKey, ...]:
+        """The certificate by which others know what this queue manager has signed."""
+        return () if self.signing is None else (self.signing.published(),)
+
     def _is_allowed(self, key: OwnKey) -> bool:
-        policy = self._config.policy
-        if key.key.public.modulus.bit_length() < policy.smallest_key_bits:
-            return False
         is_safe = key.provider is ADVANCED
-        return any((cipher in SAFE_CIPHERS) is is_safe for cipher in policy.ciphers)
+        return self._is_long_enough(key) and any(
+            (cipher in SAFE_CIPHERS) is is_safe for cipher in self._config.policy.ciphers
+        )
+
+    def _is_long_enough(self, key: KeptKey) -> bool:
+        return key.key.public.modulus.bit_length() >= self._config.policy.smallest_key_bits
 
     @property
-    def kept(self) -> tuple[OwnKey, ...]:
+    def kept(self) -> tuple[KeptKey, ...]:
         """All keys that are of use."""
-        return tuple(self._keys)
+        return (*self._keys, *self._signing_keys)
+
+    @property
+    def _signing_keys(self) -> tuple[OwnSigningKey, ...]:
+        return () if self.signing is None else (self.signing,)
 
     def renew(self, done: Done, refused: Refused) -> None:
         """Have new keys made and published."""
@@ -81,12 +94,12 @@ class OwnKeys:
             self._is_making = True
             self._outputs.append(MakeKeys())
 
-    def made(self, keys: Sequence[OwnKey], publisher: Publisher, now: Instant) -> None:
+    def made(self, keys: Sequence[KeptKey], publisher: Publisher, now: Instant) -> None:
         """New keys are there, in their files, and are to be published."""
         self._is_making = False
         # Whatever was made, nobody makes keys without end.
         self._retry_at_s = now.unix_s + _DAY_S
-        self._take([*keys, *self._keys], now)
+        self._take([*keys, *self.kept], now)
         waiting, self._waiting = self._waiting, []
 
         def done(changes: Sequence[Change], now: Instant) -> None:
@@ -110,9 +123,14 @@ class OwnKeys:
         for _, refused in waiting:
             refused(error, now)
 
-    def _take(self, keys: Sequence[OwnKey], now: Instant) -> None:
+    def _take(self, keys: Sequence[KeptKey], now: Instant) -> None:
         """Use keys, the newest first, without those that have been replaced for too long."""
-        ordered = sorted(keys, key=lambda key: -key.created_time_s)
+        signing = [
+            key for key in keys if isinstance(key, OwnSigningKey) and self._is_long_enough(key)
+        ]
+        self.signing = max(signing, key=lambda key: key.created_time_s, default=None)
+        encrypting = [key for key in keys if isinstance(key, OwnKey)]
+        ordered = sorted(encrypting, key=lambda key: -key.created_time_s)
         kept: list[OwnKey] = []
         replaced_s: dict[Provider, int] = {}
         self._drop_at_s = None
@@ -137,7 +155,7 @@ class OwnKeys:
         if forget_ms is not None and forget_ms <= now.ticks_ms:
             self.receive.forget_expired(now.ticks_ms)
         if self._drop_at_s is not None and self._drop_at_s <= now.unix_s:
-            self._take(self._keys, now)
+            self._take(self.kept, now)
         due_s = self._due_s
         if due_s is not None and due_s <= now.unix_s:
             self._make()
@@ -146,8 +164,8 @@ class OwnKeys:
     def _due_s(self) -> int | None:
         if not self._newest or self._is_making:
             return None
-        # Every turn of the loop asks for it, and there are three kinds of keys at most.
-        oldest_s = min([key.created_time_s for key in self._newest])
+        # Every turn of the loop asks for it, and there are four kinds of keys at most.
+        oldest_s = min([key.created_time_s for key in (*self._newest, *self._signing_keys)])
         return max(oldest_s + self._config.key_lifetime_s, self._retry_at_s)
 
     @property

@@ -27,6 +27,7 @@ _REGISTERED: Final = (
     "qualified_computer_name",
     "directory_server",
     "encryption_keys",
+    "signing_keys",
 )
 """What a queue manager says of itself; the rest of its object is the administrator's."""
 
@@ -103,6 +104,7 @@ class OwnObject:
             routing_server=config.routing_server,
             directory_server=self._server_kind(),
             encryption_keys=self._keys.public,
+            signing_keys=self._keys.certificates,
         )
         return msgspec.structs.replace(info, **self._configured_quotas())
 

@@ -114,7 +114,7 @@ class Published:
         while waiting:
             name = waiting.pop()
             if not isinstance(name, DistributionListFormatName):
-                found.setdefault(str(name), name)
+                found.setdefault(fold(str(name)), name)
                 if len(found) > self._members_max:
                     raise InsufficientResources(
                         f"the list stands for more than {self._members_max} queues"

@@ -24,6 +24,7 @@ from openmsmq.manager.turn.timers import Timers
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.model.limits import INCOMING_SEQUENCES_CACHED_COUNT, SEQUENCES_LOOKED_THROUGH_MS
+from openmsmq.model.names.parts import fold
 from openmsmq.protocol.incoming_sequence import IncomingSequence
 from openmsmq.storage import records
 from openmsmq.storage.records import IncomingRecord
@@ -385,12 +386,15 @@ def _places(record: IncomingRecord) -> tuple[str, str]:
 
 
 def _key(packet: bytes, found: Outline) -> bytes:
-    form = found.flags >> user.DESTINATION_SHIFT & 7
+    form, name = found.flags >> user.DESTINATION_SHIFT & 7, found.destination
     if found.flags & user.OVER_HTTP:
-        # What comes through sessions under such a name is another flow.
+        # What comes through sessions under such a name is another flow. A URL that is spelt in
+        # another way is none: whoever changes it on the way would have everything taken twice.
         form |= _OVER_HTTP
+        text = queue_names.describe(found.destination_name)
+        name = fold(text.replace("\\", "/")).encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(
-        bytes((form,)) + message_bytes.destination_manager(packet) + found.destination,
+        bytes((form,)) + message_bytes.destination_manager(packet) + name,
         digest_size=_DIGEST_BYTES,
     )
     return records.incoming_key(message_bytes.source(packet), digest.digest())

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from openmsmq.manager.access.message_security import MessageSecurity
 from openmsmq.manager.askers import OURSELVES, Asker
+from openmsmq.manager.config import ManagerConfig
 from openmsmq.manager.incoming.destinations import Destination
 from openmsmq.manager.incoming.incoming_sequences import Flow, IncomingSequences
 from openmsmq.manager.incoming.local_arrivals import LocalArrivals
@@ -38,8 +39,9 @@ from openmsmq.wire.outline import Outline, outline
 from openmsmq.wire.srmp.arriving import arrived_packet
 from openmsmq.wire.srmp.compound import read_compound
 from openmsmq.wire.srmp.envelope import NO_ID, Envelope, Stream
+from openmsmq.wire.srmp.kinds import ABOUT_STREAMS, kind_of
 from openmsmq.wire.srmp.reading import read_envelope
-from openmsmq.wire.srmp.urls import is_same_place, is_url, names_order_queue
+from openmsmq.wire.srmp.urls import host_of, is_same_place, is_url, names_order_queue
 
 _SHOWN_CHARACTERS: Final = 200
 
@@ -58,6 +60,7 @@ class PostArrivals:
         receipts: StreamReceipts,
     ) -> None:
         self._enabled = base.config.http.enabled
+        self._hosts = _own_hosts(base.config)
         self._ledger = base.ledger
         self._outputs = base.outputs
         self._notices = base.notices
@@ -102,10 +105,9 @@ class PostArrivals:
         envelope = read_envelope(parts.envelope)
         if names_order_queue(unquote(post.target.partition("?")[0])):
             return ACCEPTED if self._receipts.take(envelope, post, now) else MALFORMED
-        if envelope.stream_receipt is not None:
-            return self._refuse(post, "receipt elsewhere")
-        if not is_url(envelope.to) or not is_same_place(envelope.to, post.target):
-            return self._refuse(post, "queue and URL differ")
+        problem = self._problem(envelope, post)
+        if problem:
+            return self._refuse(post, problem)
         queue = self._queue(post.queue)
         if queue is None or not queue.can.take_messages:
             return self._refuse(post, "no such queue")
@@ -125,6 +127,19 @@ class PostArrivals:
                 return status
         self._local.take(packet, found, to, [packet], 1, now)
         return ACCEPTED
+
+    def _problem(self, envelope: Envelope, post: ReceivedPost) -> str:
+        """Say why an envelope is none for a queue of ours; nothing if it may be."""
+        kind = kind_of(envelope)
+        if kind is None:
+            return "neither message nor receipt"
+        if kind in ABOUT_STREAMS:
+            return "receipt elsewhere"
+        if not is_url(envelope.to) or not is_same_place(envelope.to, post.target):
+            return "queue and URL differ"
+        if host_of(envelope.to) not in (*self._hosts, host_of(f"//{post.host}")):
+            return "another computer"
+        return ""
 
     def _queue(self, path: str) -> LocalQueue | None:
         """Find the queue to which the driver has let a post through."""
@@ -168,6 +183,7 @@ class PostArrivals:
         sequence = SequenceId.from_int(stream.sequence)
         previous = max(stream.current - 1, 0) if stream.previous is None else stream.previous
         if flow.sequence.judge(sequence, stream.current, previous) is not Verdict.ACCEPT:
+            flow.sequence.reject()
             return ACCEPTED
         if flow.sequence.is_younger(sequence):
             if not stream.receipts_to:
@@ -181,6 +197,12 @@ class PostArrivals:
         flow.brought_by(poster, stream.receipts_to)
         to.begin_flow(flow)
         return ACCEPTED
+
+
+def _own_hosts(config: ManagerConfig) -> frozenset[str]:
+    """Return the hosts that URLs of our queues have; nothing is passed on to others."""
+    hosts = (config.name, *config.addresses, *config.http.hosts, host_of(config.http.url))
+    return frozenset(host.strip("[]").lower() for host in hosts if host)
 
 
 @lru_cache(maxsize=64)

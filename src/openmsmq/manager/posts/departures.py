@@ -193,6 +193,7 @@ class PostDepartures:
             outgoing.in_flight.discard(lookup_id)
             # Those after it were not accepted, whatever was answered.
             lane.sends_again = True
+            outgoing.sequence.unreached()
         self._departures.give_back(outgoing.queue, lookup_id, value, now)
         if lane.retry_at_ms is None:
             pause_ms = _BUSY_MS

@@ -19,6 +19,7 @@ from openmsmq.protocol.posts import ReceivedPost
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.srmp.arriving import final_class_in, order_ack_in
 from openmsmq.wire.srmp.envelope import Envelope
+from openmsmq.wire.srmp.kinds import ABOUT_STREAMS, kind_of
 from openmsmq.wire.srmp.urls import query_of
 
 _PATH: Final = "/msmq/private$/order_queue$"
@@ -48,7 +49,9 @@ class StreamReceipts:
         One that tells nothing new is believed, too: it may be about what is long forgotten.
         """
         ack, receipt = order_ack_in(envelope), envelope.stream_receipt
-        if ack is None or receipt is None or receipt.source != self._own:
+        if kind_of(envelope) not in ABOUT_STREAMS or ack is None or receipt is None:
+            return False
+        if receipt.source != self._own:
             return False
         if isinstance(ack, FinalAck):
             return self._take_final(ack, final_class_in(envelope), post, now)

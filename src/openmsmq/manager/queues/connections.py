@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.reads import Cursor
 from openmsmq.manager.queues.targets import Target
@@ -46,9 +48,9 @@ class Connection:
         "caller",
         "cursors",
         "elsewhere",
+        "handles",
         "id",
         "lock_holder",
-        "next_handle",
         "origin",
         "queues",
         "reads_as",
@@ -56,12 +58,17 @@ class Connection:
     )
 
     def __init__(
-        self, number: int, caller: Caller = UNLIMITED, origin: Origin = UNKNOWN_ORIGIN
+        self,
+        number: int,
+        handles: Iterator[int],
+        caller: Caller = UNLIMITED,
+        origin: Origin = UNKNOWN_ORIGIN,
     ) -> None:
         self.id = number
+        self.handles = handles
+        """The numbers that nobody has used; all connections of the queue manager share them."""
         self.caller = caller
         self.origin = origin
-        self.next_handle = 1
         self.queues: dict[int, OpenQueue] = {}
         self.cursors: dict[int, Cursor] = {}
         self.elsewhere: dict[int, set[int]] = {}
@@ -77,9 +84,8 @@ class Connection:
         self.lock_holder = holder
 
     def take_handle(self) -> int:
-        """Return a number that this connection has not used."""
-        self.next_handle += 1
-        return self.next_handle - 1
+        """Return a number that no handle or cursor has had. [MQDMPR 3.1.1.16, 3.2.1.2]"""
+        return next(self.handles)
 
     def queue(self, handle: int) -> OpenQueue:
         """Find an open queue by its handle."""

@@ -29,15 +29,17 @@ NOTHING: Final[AbstractSet[int]] = frozenset()
 class Cursor:
     """A place in a queue, remembered as the lookup identifier last read. [MQDMPR 3.1.1.16]
 
-    The identifier and not the entry: it still says where to go on when the entry is gone.
+    The identifier and not the entry: it still says where to go on when the entry is gone. Once its
+    own reader has taken the message, the cursor stands before the one behind it. [MQDMPR 3.2.7.4]
     """
 
-    __slots__ = ("current", "id", "owner", "read")
+    __slots__ = ("current", "id", "owner", "read", "taken")
 
     def __init__(self, number: int, owner: OpenQueue) -> None:
         self.id = number
         self.owner = owner
         self.read = False
+        self.taken = False
         self.current = 0
 
     def find(self, queue: LocalQueue, shown: AbstractSet[int], *, move_on: bool) -> Row | None:
@@ -49,7 +51,7 @@ class Cursor:
             if rows:
                 self.go_to(rows[0][0])
             return rows[0] if rows else None
-        if move_on:
+        if move_on or self.taken:
             row = _next(queue, self.current, shown)
             if row is not None:
                 self.go_to(row[0])
@@ -59,9 +61,9 @@ class Cursor:
             raise MessageAlreadyReceived(f"lookup id {self.current} in {queue.name}")
         return self.current, value
 
-    def go_to(self, lookup_id: int) -> None:
-        """Stand at the message that was read."""
-        self.read, self.current = True, lookup_id
+    def go_to(self, lookup_id: int, *, taken: bool = False) -> None:
+        """Stand at the message that was read, or behind it if it was taken."""
+        self.read, self.current, self.taken = True, lookup_id, taken
 
 
 class WaitingRead(msgspec.Struct, frozen=True, eq=False):

@@ -135,7 +135,7 @@ class ReadRequests:
             self._take(state, read.opened, rows, request, now)
         self._give(state.id, read.call, request, rows)
         if read.cursor is not None:
-            read.cursor.go_to(rows[-1][0])
+            read.cursor.go_to(rows[-1][0], taken=not request.peek)
         return True
 
     def _live(self, queue: LocalQueue, rows: list[Row], now: Instant) -> list[Row]:

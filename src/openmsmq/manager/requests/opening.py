@@ -189,9 +189,14 @@ class OpenRequests:
     def close_cursor(
         self, state: Connection, call: int, request: api.CloseCursor, _: Instant
     ) -> None:
-        """Give up a cursor."""
-        if state.cursors.pop(request.cursor, None) is None:
+        """Give up a cursor, and the reads that wait by it. [MQDMPR 3.1.7.1.2]"""
+        cursor = state.cursors.pop(request.cursor, None)
+        if cursor is None:
             raise InvalidHandle(f"there is no cursor {request.cursor}")
+        closed = OperationCancelled("the cursor was closed while the read waited")
+        for read in list(cursor.owner.queue.waiting):
+            if read.cursor is cursor:
+                self._reads.end_read(read, closed)
         self._replies.answer(state.id, call, api.Done())
 
 

@@ -143,7 +143,8 @@ class OutgoingRequests:
         if outgoing.session is not None or (lane is not None and lane.under_way):
             return OutgoingQueueState.CONNECTED
         if lane is not None and lane.retry_at_ms is not None:
-            return OutgoingQueueState.WAITING
+            # A post has failed, and none leaves before its time. [MQSRM 3.1.7.2.5]
+            return OutgoingQueueState.INACTIVE
         link = self._control.link_of(outgoing)
         return OutgoingQueueState.INACTIVE if link is None else link.queue_state
 

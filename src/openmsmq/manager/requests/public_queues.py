@@ -152,11 +152,13 @@ class PublicQueues:
         self._directory.write(changes, checked, refused, now)
 
     def _published(self, properties: QueueProperties) -> QueueProperties:
-        """Return a queue as the directory has it: named with its computer."""
+        """Return a queue as the directory has it: named with its computer, shortly and in full."""
         name = properties.path_name.rpartition("\\")[2]
+        computer = self._config.directory.qualified_name
         return msgspec.structs.replace(
             properties,
             path_name=f"{self._config.name}\\{name}",
+            qualified_path_name=f"{computer}\\{name}" if computer else "",
             manager=self._counters.identifier,
             private_number=None,
         )

@@ -299,6 +299,11 @@ def _require_postable(queue: LocalQueue, packets: list[bytes], found: list[Outli
                 f"{queue.name}: messages over HTTP are neither signed nor encrypted; send them to "
                 "a URL with HTTPS, which protects them on their way"
             )
+        if message_bytes.message_class(packet, outlined) != MessageClass.NORMAL:
+            raise InvalidParameter(
+                f"{queue.name}: a message over HTTP has no class of its own; its receiver would "
+                "take it for nothing"
+            )
         wanted = message_bytes.acknowledge(packet, outlined) & _TOLD_OVER_HTTP
         if wanted and outlined.flags & user.ADMIN_QUEUE and not _has_url_for_receipts(packet):
             raise InvalidParameter(

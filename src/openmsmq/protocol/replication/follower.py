@@ -55,6 +55,8 @@ class Follower:
         self._name = name
         self._holder = holder
         self._times = times
+        self._confirmed = 0
+        """The newest record that the log ever said to be confirmed."""
         self._epoch = 0
         self._answer_until_ms = 0
         self._asked_ms = 0
@@ -100,6 +102,7 @@ class Follower:
         if self._is_over:
             return
         state = self.seen = answer.state
+        self._confirmed = max(self._confirmed, state.confirmed)
         self._due_ms = now_ms + self._times.look_ms
         problem = self._problem(state)
         if problem:
@@ -126,9 +129,10 @@ class Follower:
                 f"the database has the log {state.log} of this queue manager, and the store "
                 f"belongs to {self._log}: restore a back-up that was made while it was replicated"
             )
-        if self.number > state.last:
+        known = max(self.number, self._confirmed)
+        if known > state.last:
             return (
-                f"the store has record {self.number}, and the log in the database ends with "
+                f"record {known} was confirmed, and the log in the database ends with "
                 f"{state.last}: the database has lost what it had confirmed"
             )
         if self.number + 1 < state.first:

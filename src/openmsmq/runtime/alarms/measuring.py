@@ -42,6 +42,8 @@ class Measuring:
         """Return what there is to see for an alarm; None if it cannot be known."""
         if rule.measure in (Measure.DISK_PERCENT, Measure.DISK_FREE_BYTES):
             return self._disk(rule.measure)
+        if rule.measure in (Measure.STANDBY_LAG_S, Measure.LOG_RECORDS):
+            return self._replication(rule.measure)
         if rule.measure is Measure.QUOTA_PERCENT and not rule.queues:
             used_bytes, quota_kb = self._manager.admin.quota_use
             return Look([Reading("", _percent(used_bytes, quota_kb))])
@@ -66,6 +68,13 @@ class Measuring:
             Reading(queue.path_name, _value(rule.measure, queue, now)) for queue in page.queues
         ]
         return Look(readings, is_complete=page.total_count <= len(readings))
+
+    def _replication(self, measure: Measure) -> Look | None:
+        found = self._vitals.replication
+        if found is None or found.problem:
+            return None
+        lag = measure is Measure.STANDBY_LAG_S
+        return Look([Reading("", found.lag_s if lag else found.log_records)])
 
     def _disk(self, measure: Measure) -> Look | None:
         total_bytes, free_bytes = self._vitals.disk()

@@ -19,6 +19,8 @@ _SENTENCES: Final = {
     Measure.QUOTA_PERCENT: "{value} % of the quota of {queue} are used",
     Measure.DISK_PERCENT: "{value} % of the disk of the store are used",
     Measure.DISK_FREE_BYTES: "{value} bytes are free on the disk of the store",
+    Measure.STANDBY_LAG_S: "no standby has what was there {value} s ago, or there is none",
+    Measure.LOG_RECORDS: "the log in the database has {value} records",
 }
 _MANAGER: Final = "the queue manager"
 

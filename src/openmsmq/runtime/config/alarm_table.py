@@ -42,6 +42,8 @@ class Measure(Enum):
     QUOTA_PERCENT = "quota_percent"
     DISK_PERCENT = "disk_percent"
     DISK_FREE_BYTES = "disk_free_bytes"
+    STANDBY_LAG_S = "standby_lag_s"
+    LOG_RECORDS = "log_records"
 
     @property
     def is_low_bad(self) -> bool:
@@ -146,6 +148,20 @@ class AlarmKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = None
     disk_free_bytes: Annotated[
         _Count | None, says("Raised when no more than this is free there.")
+    ] = None
+    standby_lag_s: Annotated[
+        _Age | None,
+        says(
+            "Raised when no standby of `[replication]` has what was there so many seconds ago, or "
+            "there was none for so long."
+        ),
+    ] = None
+    log_records: Annotated[
+        _Count | None,
+        says(
+            "Raised when the log of `[replication]` has so many records: a back-up is due, or a "
+            "standby is away that lacks them."
+        ),
     ] = None
     queues: Annotated[
         str,

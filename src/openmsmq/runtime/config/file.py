@@ -161,6 +161,14 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     directory_discovery: Annotated[
         bool, says("Whether to look for directory servers by broadcast; none is named then.")
     ] = False
+    start_without_directory: Annotated[
+        bool,
+        says(
+            "Whether a new queue manager whose directory cannot be reached begins all the same, "
+            "in workgroup mode, and registers itself later; a directory that knows its computer "
+            "already as another one then does not take it."
+        ),
+    ] = False
     directory_token_file: Annotated[
         str, says("File with the token that directory servers want to see.")
     ] = ""
@@ -285,22 +293,35 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 "api_tcp is false and api_socket is none: nobody could connect; allow one of them"
             )
 
+        self._check_directory()
+
+        own = {text.lower() for text in (self.manager_name, self.address, *self.also_known_as)}
+        for host in self.parameters.connectors:
+            if host in own:
+                raise ConfigError(f"[connectors] {host} is this computer, not a foreign one")
+
+    def _check_directory(self) -> None:
         sources = (bool(self.directory), self.directory_discovery, bool(self.active_directory))
         if sum(sources) > 1:
             raise ConfigError(
                 "directory, directory_discovery and [active_directory] say where the directory "
                 "is: use one of them"
             )
+        if self.start_without_directory and self.active_directory:
+            raise ConfigError(
+                "start_without_directory is given, but Active Directory chooses who a new queue "
+                "manager is: leave it out, and start it when a domain controller can be reached"
+            )
+        if self.start_without_directory and not any(sources):
+            raise ConfigError(
+                "start_without_directory is given, but there is no directory to come later: say "
+                "where it is with directory or directory_discovery"
+            )
         if self.directory_server and self.active_directory:
             raise ConfigError(
                 "with [active_directory] the domain controllers are the directory servers: leave "
                 "directory_server out"
             )
-
-        own = {text.lower() for text in (self.manager_name, self.address, *self.also_known_as)}
-        for host in self.parameters.connectors:
-            if host in own:
-                raise ConfigError(f"[connectors] {host} is this computer, not a foreign one")
 
     def _check_console(self) -> None:
         if self.console_ask_others and not self.console:

@@ -82,7 +82,7 @@ class Membership:
         except MsmqError as error:
             raise NotYet(
                 f"a new queue manager asks its directory who it is, and {error.detail}; start it "
-                "when the directory can be reached"
+                "when the directory can be reached, or with start_without_directory"
             ) from None
         return None
 

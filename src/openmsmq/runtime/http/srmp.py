@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from openmsmq.runtime.server import Pump
 
 _ACTION: Final = "msmqmessage"
+_FOLDER: Final = "/msmq/"
 
 
 class SrmpPosts:
@@ -30,16 +31,22 @@ class SrmpPosts:
         self._answers: list[PostAnswer] = []
 
     def covers(self, place: Place) -> bool:
-        """Whether the path stands for a queue that may be used so."""
-        return self._urls.queue(place.path) is not None
+        """Whether the path stands for a queue that may be used so, or looks as if it did."""
+        return place.path.lower().startswith(_FOLDER) or self._urls.queue(place.path) is not None
 
     def judge(self, head: Head, place: Place, visitor: Visitor) -> Answer | None:  # noqa: ARG002
-        """Refuse what is no post of SRMP; the queue manager judges what is in it."""
+        """Refuse what is no post of SRMP; the queue manager judges what is in it.
+
+        A queue that has no URL is answered like one that is not there: its sender need not try
+        again. [MQSRM 3.1.5.1.3]
+        """
         refusal = method_problem(head, "POST") or body_problem(head)
         if refusal is None and head.headers.get("soapaction", "").strip('"').lower() != _ACTION:
             refusal = problem(
                 HTTPStatus.BAD_REQUEST, 'this URL is for SRMP: say SOAPAction: "MSMQMessage"'
             )
+        if refusal is None and self._urls.queue(place.path) is None:
+            refusal = problem(HTTPStatus.BAD_REQUEST, "no queue has this URL")
         return refusal
 
     def take(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Awaitable
+from typing import Final, TypeVar
 
 from openmsmq.protocol.replication.log import (
     Answer,
@@ -20,6 +21,7 @@ from openmsmq.protocol.replication.log import (
 from openmsmq.runtime.clocks import elapsed_ns
 from openmsmq.runtime.config.services.replication_table import ReplicationTable
 from openmsmq.runtime.replication import statements
+from openmsmq.runtime.replication.files import Digests, decode_digests, encode_digests
 from openmsmq.runtime.replication.wire import LogFailed, Row, Wire, open_wire
 from openmsmq.runtime.start_errors import StartError
 
@@ -33,15 +35,17 @@ NOTED_EVERY_NS: Final = 2_000_000_000
 """How often a standby has noted how far it is."""
 
 _STATE_COLUMNS: Final = 8
+_Told = TypeVar("_Told")
 
 
 class Follower:
     """How far a standby is."""
 
-    def __init__(self, name: str, number: int, silent_s: int) -> None:
+    def __init__(self, name: str, number: int, silent_s: int, files: str) -> None:
         self.name = name
         self.number = number
         self.silent_s = silent_s
+        self.files = files
 
 
 class DatabaseLog:
@@ -58,11 +62,7 @@ class DatabaseLog:
     async def ask(self, request: Request) -> Answer:
         """Have a request done; raise `LogFailed` when it is not known whether it was."""
         try:
-            async with asyncio.timeout(self._timeout_s):
-                return await self._asked(await self._open(), request)
-        except TimeoutError:
-            self.close()
-            raise LogFailed(f"the database gives no answer within {self._timeout_s:g} s") from None
+            return await self._in_time(self._ask(request))
         except StartError as error:
             raise LogFailed(str(error)) from None
 
@@ -71,40 +71,63 @@ class DatabaseLog:
 
         Raise `LogFailed`, or `StartError` if the database may not keep one.
         """
-        wire = await self._open()
-        exists = await wire.run(statements.EXISTS, [])
+        exists = await self._rows(statements.EXISTS, [])
         if exists[0][0] != b"t":
-            await wire.script(statements.SCHEMA)
+            await (await self._open()).script(statements.SCHEMA)
         values = [self._name, log.encode(), mark.encode(), _number(number)]
-        await wire.run(statements.CREATE, values)
+        await self._rows(statements.CREATE, values)
 
     async def find(self) -> tuple[LogState, str] | None:
         """Return the line about the log, and the mark of the store that it began with."""
-        wire = await self._open()
-        exists = await wire.run(statements.EXISTS, [])
+        exists = await self._rows(statements.EXISTS, [])
         if exists[0][0] != b"t":
             return None
-        rows = await wire.run(statements.STATE, [self._name])
-        marks = await wire.run(statements.MARK, [self._name])
+        rows = await self._rows(statements.STATE, [self._name])
+        marks = await self._rows(statements.MARK, [self._name])
         return (_state(rows[0]), _text(marks[0][0])) if rows else None
 
     async def hand_over(self) -> str:
         """Want another primary; return who is it now, or nothing if there is none."""
-        wire = await self._open()
-        rows = await wire.run(statements.HAND_OVER, [self._name])
+        rows = await self._rows(statements.HAND_OVER, [self._name])
         return _text(rows[0][1]) if rows else ""
 
     async def followers(self) -> list[Follower]:
         """Return who has which records."""
-        wire = await self._open()
-        rows = await wire.run(statements.FOLLOWERS, [self._name])
-        return [Follower(_text(row[0]), _int(row[1]), _int(row[2])) for row in rows]
+        rows = await self._rows(statements.FOLLOWERS, [self._name])
+        return [Follower(_text(row[0]), _int(row[1]), _int(row[2]), _text(row[3])) for row in rows]
+
+    async def tell_files(self, member: str, files: Digests) -> None:
+        """Say which files a computer has beside the store."""
+        values = [self._name, member.encode(), encode_digests(files)]
+        await self._rows(statements.TELL_FILES, values)
+
+    async def files_of_primary(self) -> Digests | None:
+        """Return what the primary has said of its files, if it has."""
+        rows = await self._rows(statements.FILES_OF_HOLDER, [self._name])
+        return decode_digests(_text(rows[0][0])) if rows else None
 
     def close(self) -> None:
         """End the connection; the next request makes another one."""
         if self._wire is not None:
             self._wire.close()
             self._wire = None
+
+    async def _ask(self, request: Request) -> Answer:
+        return await self._asked(await self._open(), request)
+
+    async def _run(self, statement: str, values: list[bytes]) -> list[Row]:
+        return await (await self._open()).run(statement, values)
+
+    async def _rows(self, statement: str, values: list[bytes]) -> list[Row]:
+        return await self._in_time(self._run(statement, values))
+
+    async def _in_time(self, asking: Awaitable[_Told]) -> _Told:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await asking
+        except TimeoutError:
+            self.close()
+            raise LogFailed(f"the database gives no answer within {self._timeout_s:g} s") from None
 
     @property
     def _name(self) -> bytes:
@@ -185,6 +208,7 @@ class DatabaseLog:
         if now_ns - self._noted_ns >= NOTED_EVERY_NS:
             self._noted_ns = now_ns
             await wire.run(statements.NOTE_FOLLOWER, [self._name, request.follower.encode(), after])
+            await wire.run(statements.SHORTEN, [self._name])
         rows = await wire.run(statements.READ, [self._name, after, _number(READ_MAX_COUNT)])
         if not rows:
             raise LogFailed(f"the database has no log of {self.name}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import socket
 from collections.abc import Callable
+from pathlib import Path
 
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.logs import Event, EventLog
@@ -36,11 +36,11 @@ async def join(
     database = DatabaseLog(config.replication, config.manager_name)
     try:
         identifier = await _belong_together(config, database, store, creates=creates)
-        member = config.replication.member or socket.gethostname()
+        member = config.replication.own_name
         holder = f"{member} {secrets.token_hex(8)}"
         log.info(Event.REPLICATION_STANDBY, member=member, record=store.sequence)
         follows(store.sequence)
-        standby = Standby(database, store, log, (member, holder))
+        standby = Standby(database, store, log, (member, holder), Path(config.data))
         promoted = await standby.follow(identifier)
     except LogFailed as error:
         database.close()
@@ -49,7 +49,7 @@ async def join(
         database.close()
         raise
     log.info(Event.REPLICATION_PRIMARY, epoch=promoted.epoch, record=store.sequence)
-    primary = Primary(database, promoted, store, log)
+    primary = Primary(database, promoted, store, log, identifier)
     try:
         await run_hook(config.replication.on_promotion, config.manager_name)
         if store.get(REPLICATION_KEY) is None:

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
+from openmsmq.api.messages import Replication
 from openmsmq.protocol.replication.log import Ask, Durable, Ended, Promoted
 from openmsmq.protocol.replication.tenure import Tenure
 from openmsmq.runtime.clocks import since_boot_ms
+from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.replication.database import DatabaseLog
+from openmsmq.runtime.replication.watching import StandbyWatch
 from openmsmq.runtime.replication.wire import LogFailed
+from openmsmq.runtime.vitals import VitalSigns
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.port import Batch, StoreError
-from openmsmq.storage.replication.prepared import Prepared
+from openmsmq.storage.replication.prepared import Prepared, seal
 
 Done = Callable[[StoreError | None], None]
 
@@ -27,9 +32,16 @@ class Primary:
     """One epoch of a queue manager; `begin` comes when it has a pump."""
 
     def __init__(
-        self, database: DatabaseLog, promoted: Promoted, store: JournaledStore, log: EventLog
+        self,
+        database: DatabaseLog,
+        promoted: Promoted,
+        store: JournaledStore,
+        log: EventLog,
+        identifier: str,
     ) -> None:
+        """`identifier` is that of the log in the database."""
         self.store = store
+        self._identifier = identifier
         self.may_go_on: Callable[[], None] = lambda: None
         """Is called when answers may leave again."""
         self.ended: Callable[[Ended], None] = lambda _: None
@@ -42,6 +54,7 @@ class Primary:
         self._prepared: Prepared | None = None
         self._done: Done | None = None
         self._was_silent = False
+        self._watch: StandbyWatch | None = None
         self._news = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -66,7 +79,8 @@ class Primary:
             return True
         self._prepared, self._done = prepared, done
         self._idle.clear()
-        self._tenure.append(prepared.record(), since_boot_ms())
+        record = seal(prepared.record(), self._identifier, self._tenure.number + 1)
+        self._tenure.append(record, since_boot_ms())
         self._news.set()
         return False
 
@@ -78,6 +92,15 @@ class Primary:
         """Wait until no record is on its way."""
         await self._idle.wait()
 
+    def watch(self, config: ServerConfig, vitals: VitalSigns) -> None:
+        """Look from now on who follows."""
+
+        def take(found: Replication) -> None:
+            vitals.replication = found
+
+        names = (self._database.name, config.replication.own_name)
+        self._watch = StandbyWatch(config.replication, names, Path(config.data), take)
+
     async def leave(self) -> None:
         """Let somebody else take over at once."""
         self._tenure.leave(since_boot_ms())
@@ -88,6 +111,8 @@ class Primary:
 
     async def close(self) -> None:
         """End without a word."""
+        if self._watch is not None:
+            await self._watch.close()
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         self._database.close()

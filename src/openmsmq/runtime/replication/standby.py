@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from pathlib import Path
 from typing import Final
 
 from openmsmq.protocol.replication.follower import Follower
-from openmsmq.protocol.replication.log import Apply, Ask, Ended, Promoted
+from openmsmq.protocol.replication.log import Apply, Ask, Ended, Promoted, Read
 from openmsmq.runtime.clocks import since_boot_ms
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.replication.database import DatabaseLog
+from openmsmq.runtime.replication.files import LOOK_S, differing, digests
 from openmsmq.runtime.replication.wire import LogFailed
 from openmsmq.runtime.start_errors import NotYet, StartError
+from openmsmq.storage.backups.manifest import BackupError
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.port import StoreDamaged
-from openmsmq.storage.replication.prepared import decode_batch
+from openmsmq.storage.replication.prepared import decode_batch, unseal
 
 HOOK_TIMEOUT_S: Final = 60
 """A program that is to take over an address has so long."""
@@ -25,9 +28,18 @@ class Standby:
     """Follows the log into a store."""
 
     def __init__(
-        self, database: DatabaseLog, store: JournaledStore, log: EventLog, names: tuple[str, str]
+        self,
+        database: DatabaseLog,
+        store: JournaledStore,
+        log: EventLog,
+        names: tuple[str, str],
+        data: Path,
     ) -> None:
         """`names` are that of this computer, and one that no start has had before."""
+        self._data = data
+        self._identifier = ""
+        self._files_due_ms = 0
+        self._differing: list[str] = []
         self._database = database
         self._store = store
         self._log = log
@@ -36,6 +48,7 @@ class Standby:
 
     async def follow(self, identifier: str) -> Promoted:
         """Follow the log until this computer is the primary; raise `StartError` or `StoreError`."""
+        self._identifier = identifier
         follower = Follower(
             identifier,
             self._member,
@@ -66,14 +79,34 @@ class Standby:
                     follower.failed(since_boot_ms())
                 else:
                     follower.answered(answer, since_boot_ms())
+                    if isinstance(request, Read):
+                        await self._compare_files(answer.state.log)
             case Apply(records):
                 for number, record in records:
-                    self._apply(number, record)
+                    self._apply(number, unseal(record, self._identifier, number))
                     # The loop has others, too: a signal that stops us.
                     await asyncio.sleep(0)
                 follower.applied(self._store.sequence)
             case Ended(why, is_damage):
                 raise StartError(why) if is_damage else NotYet(why)
+
+    async def _compare_files(self, log: str) -> None:
+        """Say which files are not as the primary has them, when that changes."""
+        now_ms = since_boot_ms()
+        if now_ms < self._files_due_ms:
+            return
+        self._files_due_ms = now_ms + LOOK_S * 1000
+        try:
+            own = await asyncio.to_thread(digests, self._data, log)
+            await self._database.tell_files(self._member, own)
+            found = differing(own, await self._database.files_of_primary())
+        except (LogFailed, StartError, BackupError, OSError) as error:
+            self._limited.warning(Event.REPLICATION_FAILED, reason=str(error))
+            return
+        if found != self._differing:
+            self._differing = found
+            if found:
+                self._log.warning(Event.REPLICATION_FILES, differing=", ".join(found))
 
     def _apply(self, number: int, record: bytes) -> None:
         self._store.commit(decode_batch(record))

@@ -12,7 +12,7 @@ SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS openmsmq_log (
     name text PRIMARY KEY, log text NOT NULL, mark text NOT NULL, epoch bigint NOT NULL,
     holder text NOT NULL, first bigint NOT NULL, last bigint NOT NULL, confirmed bigint NOT NULL,
-    lease_until timestamptz NOT NULL, handover boolean NOT NULL
+    lease_until timestamptz NOT NULL, handover boolean NOT NULL, lease_ms bigint NOT NULL
 ) WITH (fillfactor = 20);
 CREATE TABLE IF NOT EXISTS openmsmq_record (
     name text NOT NULL, number bigint NOT NULL, record bytea NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS openmsmq_record (
 ALTER TABLE openmsmq_record ALTER COLUMN record SET STORAGE EXTERNAL;
 CREATE TABLE IF NOT EXISTS openmsmq_follower (
     name text NOT NULL, follower text NOT NULL, number bigint NOT NULL, seen timestamptz NOT NULL,
-    PRIMARY KEY (name, follower)
+    files text NOT NULL DEFAULT '', PRIMARY KEY (name, follower)
 );
 """
 
@@ -29,7 +29,7 @@ EXISTS: Final = "SELECT to_regclass('openmsmq_follower') IS NOT NULL"
 
 CREATE: Final = """
 INSERT INTO openmsmq_log
-VALUES ($1, $2, $3, 0, '', $4::bigint + 1, $4::bigint, $4::bigint, clock_timestamp(), false)
+VALUES ($1, $2, $3, 0, '', $4::bigint + 1, $4::bigint, $4::bigint, clock_timestamp(), false, 0)
 ON CONFLICT DO NOTHING
 """
 
@@ -54,9 +54,16 @@ SELECT {_STATE}, r.number, r.record FROM openmsmq_log l LEFT JOIN LATERAL (
 ) r ON true WHERE l.name = $1 ORDER BY r.number
 """
 
+# The clock of the database was put back, or another server's is behind: nobody has had so long a
+# lease. It ends a whole lease from now, which whoever has it does not outlive unnoticed.
+SHORTEN: Final = """
+UPDATE openmsmq_log SET lease_until = clock_timestamp() + lease_ms * interval '1 millisecond'
+WHERE name = $1 AND lease_until > clock_timestamp() + lease_ms * interval '1 millisecond'
+"""
+
 # Where a follower is may be forgotten by a crash: the log then keeps more, not less.
 NOTE_FOLLOWER: Final = """
-INSERT INTO openmsmq_follower
+INSERT INTO openmsmq_follower (name, follower, number, seen)
 SELECT name, $2, $3::bigint, clock_timestamp() FROM openmsmq_log
 WHERE name = $1 AND first <= $3::bigint + 1
 ON CONFLICT (name, follower) DO UPDATE SET number = excluded.number, seen = excluded.seen
@@ -64,7 +71,7 @@ ON CONFLICT (name, follower) DO UPDATE SET number = excluded.number, seen = excl
 
 TAKE: Final = f"""
 UPDATE openmsmq_log SET epoch = epoch + 1, holder = $2, handover = false,
-    lease_until = {_LATER.format(4)}
+    lease_until = {_LATER.format(4)}, lease_ms = $4::bigint
 WHERE name = $1 AND epoch = $3::bigint AND lease_until <= clock_timestamp()
 RETURNING {_STATE}
 """
@@ -103,7 +110,8 @@ WITH fence AS (
     WHERE name = $1 AND epoch = $2::bigint AND holder = $3
     RETURNING {_STATE}
 ), own AS (
-    INSERT INTO openmsmq_follower SELECT $1, $5, $6::bigint, clock_timestamp() FROM fence
+    INSERT INTO openmsmq_follower (name, follower, number, seen)
+    SELECT $1, $5, $6::bigint, clock_timestamp() FROM fence
     ON CONFLICT (name, follower) DO UPDATE SET number = excluded.number, seen = excluded.seen
 ), gone AS (
     DELETE FROM openmsmq_record
@@ -118,6 +126,19 @@ RETURNING epoch, holder
 """
 
 FOLLOWERS: Final = """
-SELECT follower, number, extract(epoch FROM clock_timestamp() - seen)::bigint
-FROM openmsmq_follower WHERE name = $1 ORDER BY follower
+SELECT follower, number, extract(epoch FROM clock_timestamp() - seen)::bigint, files
+FROM openmsmq_follower WHERE name = $1 ORDER BY seen DESC LIMIT 100
+"""
+
+# A primary that nobody has seen as a standby has no line yet; it counts as one that lacks all.
+TELL_FILES: Final = """
+INSERT INTO openmsmq_follower SELECT name, $2, first - 1, clock_timestamp(), $3 FROM openmsmq_log
+WHERE name = $1
+ON CONFLICT (name, follower) DO UPDATE SET files = excluded.files
+"""
+
+FILES_OF_HOLDER: Final = """
+SELECT f.files FROM openmsmq_log l
+JOIN openmsmq_follower f ON f.name = l.name AND f.follower = regexp_replace(l.holder, ' [^ ]*$', '')
+WHERE l.name = $1
 """

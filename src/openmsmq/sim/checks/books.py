@@ -174,13 +174,13 @@ class Books:
                 and message.is_there
                 and message.arrived_ms < errand.begun_ms
             ):
-                message.purged = True
+                message.purged_ms = self._world.timeline.now_ms
 
     def purges_forgotten(self, node: Node) -> None:
         """A node lost power, or its disk was full: what transactions held may come back."""
         for message in self.messages.values():
             if message.target is node:
-                message.purged = False
+                message.purged_ms = None
 
     def given(self, node: Node, queue: str, entries: Iterable[Entry], group: Group | None) -> None:
         """An application was given messages, for good or in a transaction."""
@@ -224,8 +224,10 @@ class Books:
             if message.lost_with is None:
                 self._consume(message)
 
-    def _require_free(self, message: SimMessage, group: Group | None) -> None:
-        """Nobody is given what somebody else has, or what was purged."""
+    def _require_free(
+        self, message: SimMessage, group: Group | None, asked_ms: int = FOREVER_MS
+    ) -> None:
+        """Nobody is given what somebody else has, or what was purged before he asked."""
         whom, holder = group or "a reader", message.holder
         if message.reserved_for:
             raise Violation(
@@ -234,7 +236,7 @@ class Books:
         doubtful = holder is None or holder.doubtful or holder.fate is Fate.UNKNOWN
         if holder is not group and not doubtful:
             raise Violation(f"{message} was given to {whom} while {holder} holds it")
-        if message.purged:
+        if message.purged_ms is not None and message.purged_ms < asked_ms:
             raise Violation(f"{message} was given to {whom}, though it had been purged")
         if self.remote is not None:
             self.remote.require_free(message)
@@ -244,9 +246,9 @@ class Books:
         message.held = True
         group.taken.append(message)
 
-    def require_free(self, message: SimMessage) -> None:
-        """A reader on another computer was given a message."""
-        self._require_free(message, None)
+    def require_free(self, message: SimMessage, asked_ms: int) -> None:
+        """A reader on another computer was given a message for which it asked at some moment."""
+        self._require_free(message, None, asked_ms)
 
     def consumed(self, message: SimMessage) -> None:
         """A reader on another computer knows that it has taken a message."""
@@ -277,11 +279,19 @@ class Books:
         return any(errand.ended_ms >= now_ms for errand in errands) or self.purged_late(message)
 
     def purged_late(self, message: SimMessage) -> bool:
-        """Whether a purge met it in the hands of a transaction: it goes when that gives it back."""
-        return message.held and any(
-            errand.kind == PURGING and errand.ended_ms >= message.arrived_ms
+        """Whether a purge met it in somebody's hands: it goes when he gives it back."""
+        return any(
+            errand.kind == PURGING
+            and errand.ended_ms >= message.arrived_ms
+            and self._may_be_held(message, errand.ended_ms)
             for errand in self.errands.get((message.target.index, message.queue), ())
         )
+
+    def _may_be_held(self, message: SimMessage, until_ms: int) -> bool:
+        """Whether a transaction has had it, or a reader elsewhere may have, heard of or not."""
+        if message.held or self.remote is None:
+            return message.held
+        return self.remote.was_read(message.target, message.queue, until_ms)
 
     def may_be_refused(self, message: SimMessage) -> bool:
         """Whether a message may be refused though nothing is wrong.

@@ -153,8 +153,7 @@ class DiskWatch:
         again = message.arrivals > 0 and not self._may_come_again(message)
         message.arrivals += 1
         message.arrived_ms = self._world.timeline.now_ms
-        message.lost_with = message.removed_ms = None
-        message.purged = False
+        message.lost_with = message.removed_ms = message.purged_ms = None
         if again:
             raise Violation(
                 f"{message} ({message.kind.value}) came into its queue {message.arrivals} times"

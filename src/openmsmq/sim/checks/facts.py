@@ -103,8 +103,8 @@ class SimMessage(msgspec.Struct, eq=False):
     """Whether a transaction ever held it."""
     reserved_for: str = ""
     """The stream that has read it, and has it for itself until it completes it."""
-    purged: bool = False
-    """Whether a purge must have removed it: it was there before that came."""
+    purged_ms: int | None = None
+    """When a purge was answered that must have removed it: it was there before that came."""
     consumed: int = 0
     lost_with: Node | None = None
     """The node whose loss of power took an express message with it."""

@@ -27,6 +27,7 @@ from openmsmq.sim.violation import Violation
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from openmsmq.sim.checks.books import Errand
     from openmsmq.sim.node import Node
     from openmsmq.sim.world import World
 
@@ -73,6 +74,8 @@ class RemoteWatch:
         self._places: dict[Place, list[Lease]] = {}
         self._lost: set[Place] = set()
         self._reads: dict[tuple[int, str], list[Read]] = {}
+        self.spoilt: set[str] = set()
+        """Addresses of readers of whom somebody on the way has changed a call."""
         self.taken_count = 0
         """How many messages readers know to have taken."""
         self.again_count = 0
@@ -87,6 +90,29 @@ class RemoteWatch:
     def ends(self, read: Read) -> None:
         """It hears the answer."""
         read.ended_ms = self._world.timeline.now_ms
+
+    def was_read(self, node: Node, queue: str, until_ms: int) -> bool:
+        """Whether somebody may have begun by then to read from a queue."""
+        return any(read.begun_ms <= until_ms for read in self._reads.get((node.index, queue), ()))
+
+    def purged(self, errand: Errand, node: Node, queue: str) -> None:
+        """A reader hears that a queue was purged: what nobody has is on the disk no more."""
+        books = self._world.books
+        books.purged(errand, node, queue)
+        place = node.index, queue
+        if any(each.ended_ms >= errand.begun_ms for each in self._reads.get(place, ())) or any(
+            each.ended_ms >= errand.begun_ms for each in books.errands[place] if each is not errand
+        ):
+            return
+        for entry in books.disks.watches[node.index].entries.values():
+            message = books.messages.get(entry.message or 0)
+            if message is None or entry.shelf.path != queue or message.purged_ms is None:
+                continue
+            if not message.held and message.number not in self._leases:
+                raise Violation(
+                    f"{queue} of {node.name} was purged, and still has {message} on its disk",
+                    messages=(message.number,),
+                )
 
     def require_first(self, read: Read, packet: bytes) -> None:
         """A reader was given the first message of its queue, if nobody else was there meanwhile."""
@@ -144,7 +170,7 @@ class RemoteWatch:
         message = self.heard(read, packet)
         lease = Lease(message, read, is_loose=read.place in self._lost)
         if not lease.is_loose:
-            self._world.books.require_free(message)
+            self._world.books.require_free(message, read.begun_ms)
         before = self._leases.setdefault(message.number, [])
         self.again_count += any(each.may_be_taken for each in before)
         before.append(lease)
@@ -183,7 +209,9 @@ class RemoteWatch:
             )
         lease.is_taken = True
         self.taken_count += 1
-        self._world.books.consumed(message)
+        if not self._world.books.purged_late(message):
+            # A purge wins over the reader's word: then it counts as purged, and not as received.
+            self._world.books.consumed(message)
 
     def closes(self, handle: bytes) -> None:
         """A reader is about to close a handle: from now on others may have what it has."""
@@ -201,6 +229,10 @@ class RemoteWatch:
         self._lost.add(place)
         for lease in self._places.pop(place, ()):
             lease.is_loose = True
+
+    def has_lost(self, place: Place) -> bool:
+        """Whether the node has lost a connection of a group."""
+        return place in self._lost
 
     def require_free(self, message: SimMessage) -> None:
         """Nobody gets, or removes, what a reader surely has."""

@@ -20,6 +20,7 @@ from openmsmq.remote.conversation import Conversation
 from openmsmq.remote.remote_read import RemoteRead
 from openmsmq.remote.services import Service
 from openmsmq.security.access.callers import UNLIMITED, Caller
+from openmsmq.sim.remote.proofs import Examiner, minimum_of
 from openmsmq.sim.violation import Violation
 from openmsmq.wire.rpc import remote_read as rpc
 from openmsmq.wire.rpc.syntaxes import Syntax
@@ -27,7 +28,6 @@ from openmsmq.wire.rpc.syntaxes import Syntax
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from openmsmq.security.authentication.ports import ProviderKind
     from openmsmq.sim.node import Node
 
 PORT: Final = 2103
@@ -45,6 +45,8 @@ class RemoteDoor:
         self._node = node
         self._network = node.world.network
         self._rng = rng
+        remote = node.world.scenario.remote
+        self._proof = None if remote is None else remote.proof
         self.index = node.index
         self.name = f"{node.name}:{PORT}"
         self.address = address_at(node.address)
@@ -127,7 +129,12 @@ class RemoteDoor:
 
     def facts(self) -> Door:
         """Return what all connections have in common."""
-        return Door(PORT, {INTERFACE: InterfaceFacts(max(rpc.Operation) + 1)})
+        facts = InterfaceFacts(max(rpc.Operation) + 1, minimum_of(self._proof))
+        return Door(PORT, {INTERFACE: facts})
+
+    def examiner(self) -> Examiner:
+        """Return what finds out who calls."""
+        return Examiner(self._rng)
 
     def write(self, session: int, data: bytes) -> None:
         """Send bytes."""
@@ -147,6 +154,11 @@ class RemoteDoor:
         self._forgotten(line)
         line.conversation.lost(self.groups)
 
+    def is_doubtful(self, address: str) -> bool:
+        """Whether connections from an address may be refused."""
+        remote = self._node.world.books.remote
+        return remote is not None and address in remote.spoilt
+
     def _forgotten(self, line: _Line) -> None:
         """From now on others may have what the readers of a connection had."""
         books = self._node.world.books
@@ -162,7 +174,8 @@ class _Line:
         self.peer = peer
         self._door = door
         self._session = session
-        association = Association(door.facts(), door.groups, session, UNLIMITED, _no_way)
+        facts, examiner = door.facts(), door.examiner()
+        association = Association(facts, door.groups, session, UNLIMITED, examiner.begin)
         self.conversation = Conversation(association, session, door.desk, self)
 
     def write(self, data: bytes) -> None:
@@ -170,18 +183,25 @@ class _Line:
         self._door.write(self._session, data)
 
     def proved(self, proved: Proved) -> None:
-        """Nobody has anything to prove here."""
-        raise Violation(f"{self.peer} has proved to be {proved.caller.name}")
+        """Somebody comes in, who can only be the reader at this address."""
+        if proved.caller.name != self.peer:
+            raise Violation(f"{self.peer} has proved to be {proved.caller.name}")
 
     def refused(self, refused: Refused) -> None:
-        """Nobody has anything to prove here."""
-        raise Violation(f"{self.peer} was refused: {refused.sentence}")
+        """Somebody does not come in, who has said to be somebody else."""
+        if not self._is_doubtful:
+            raise Violation(f"{self.peer} was refused: {refused.sentence}")
 
     def closed(self, sentence: str) -> None:
         """End it: a reader may name a group that is gone, and does nothing else that is wrong."""
-        if self.conversation.association.group:
+        if self.conversation.association.group and not self._is_doubtful:
             raise Violation(f"{self._door.name} ends the connection of {self.peer}: {sentence}")
         self._door.end(self._session)
+
+    @property
+    def _is_doubtful(self) -> bool:
+        """Whether somebody from this address says to be somebody else, or is changed on the way."""
+        return self._door.is_doubtful(self.peer)
 
     def cut(self, reason: str) -> None:
         """No reader here does anything for which it may not stay."""
@@ -275,8 +295,3 @@ class NodeCounter:
 def address_at(address: str) -> str:
     """Return where the door of a node is found."""
     return f"{address}:{PORT}"
-
-
-def _no_way(kind: ProviderKind) -> None:
-    """Offer no way to prove anything."""
-    del kind

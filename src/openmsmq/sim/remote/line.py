@@ -13,13 +13,17 @@ from openmsmq.protocol.rpc.client import (
     ClientAssociation,
     ClientOutput,
     Failed,
+    Protection,
     Returned,
     Threw,
 )
 from openmsmq.protocol.rpc.states import Written
+from openmsmq.security.authentication.ports import Level
 from openmsmq.sim.remote.door import INTERFACE, address_at
+from openmsmq.sim.violation import Violation
 from openmsmq.wire.rpc.pdus import (
     HEADER_BYTES,
+    REQUEST_BYTES,
     WHOLE,
     Flag,
     Header,
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
     from openmsmq.sim.scenarios.remote import RemoteScenario
 
 _FLAGS_AT: Final = 3
+_SPOILT: Final = 0.03
+"""How many calls somebody on the way changes, if that is to happen."""
 _SIZES: Final = slice(HEADER_BYTES, HEADER_BYTES + 4)
 """Where a bind says how long fragments may be, in both directions."""
 
@@ -50,6 +56,8 @@ class Ticket:
     def __init__(self, line: ReaderLine) -> None:
         self.line = line
         self.is_over = False
+        self.is_spoilt = False
+        """Whether somebody on the way changes it, so that it must not be carried out."""
         self.stub: bytes | None = None
         """The results; None if there are none."""
         self.status = 0
@@ -61,6 +69,8 @@ class Ticket:
         """The call is over, or nobody believes in its end any more."""
         if self.is_over:
             return
+        if self.is_spoilt and stub is not None:
+            raise Violation("a call that was changed on its way was carried out")
         self.is_over, self.stub, self.status = True, stub, status
         if self.then is not None:
             self.then()
@@ -76,17 +86,25 @@ class ReaderLine:
         scenario: RemoteScenario,
         rng: random.Random,
         group: int = 0,
+        protection: Protection | None = None,
     ) -> None:
         """`group` is that of other connections with which it shares what is opened."""
         self._host = host
         self._node = node
+        assert node.world.books.remote is not None
+        self._watch = node.world.books.remote
         self._scenario = scenario
         self._rng = rng
-        self._machine = ClientAssociation(INTERFACE, None, group)
+        self._machine = ClientAssociation(INTERFACE, protection, group)
         self._tickets: dict[int, Ticket] = {}
         self.place: Place | None = None
         """What it belongs to at the node; None until that has agreed."""
         self.is_lost = False
+        self.is_spoilt = False
+        """Whether a call was changed on its way."""
+        self._spoils_next = False
+        signs = protection is not None and protection.level >= Level.PACKET
+        self._may_be_spoilt = signs and "spoil" in scenario.readings
         self._session = host.connect(address_at(node.address), self)
 
     @property
@@ -104,6 +122,9 @@ class ReaderLine:
     def call(self, operation: int, stub: bytes) -> Ticket:
         """Make a call."""
         ticket = Ticket(self)
+        if self._may_be_spoilt:
+            self._spoils_next = ticket.is_spoilt = self._rng.random() < _SPOILT
+            self.is_spoilt = self.is_spoilt or ticket.is_spoilt
         self._tickets[self._machine.call(operation, stub)] = ticket
         self._settle()
         return ticket
@@ -156,6 +177,9 @@ class ReaderLine:
 
     def _do(self, output: ClientOutput) -> None:
         match output:
+            case Written(data) if self._spoils_next:
+                self._spoils_next = False
+                self._host.write(self._session, self._spoilt(data))
             case Written(data):
                 for fragment in self._fragments(data):
                     self._host.write(self._session, fragment)
@@ -172,6 +196,13 @@ class ReaderLine:
                 for ticket in tickets.values():
                     ticket.ends()
 
+    def _spoilt(self, data: bytes) -> bytes:
+        """Change a bit of a call, behind what says how long it is."""
+        self._watch.spoilt.add(self._host.address)
+        changed = bytearray(data)
+        changed[self._rng.randrange(REQUEST_BYTES, len(data))] ^= 1 << self._rng.randrange(8)
+        return bytes(changed)
+
     def _fragments(self, data: bytes) -> list[bytes]:
         """Say less in a bind, and cut a call in pieces."""
         header = Header.read(data)
@@ -181,7 +212,9 @@ class ReaderLine:
             if not self._scenario.concurrent:
                 changed[_FLAGS_AT] &= ~Flag.CONCURRENT & 0xFF
             return [bytes(changed)]
-        if header.kind != PduType.REQUEST or self._rng.random() >= self._scenario.pieces_chance:
+        if header.kind != PduType.REQUEST or header.auth_length:
+            return [data]
+        if self._rng.random() >= self._scenario.pieces_chance:
             return [data]
         request = read_body(header, data)
         assert isinstance(request, Request)

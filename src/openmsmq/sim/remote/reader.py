@@ -8,9 +8,10 @@ reads while it reads, and dies.
 from __future__ import annotations
 
 import contextlib
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from openmsmq.model.errors import (
+    AccessDenied,
     IllegalCursorAction,
     InvalidParameter,
     MessageAlreadyReceived,
@@ -19,7 +20,11 @@ from openmsmq.model.errors import (
     OperationCancelled,
     TransactionUsage,
 )
-from openmsmq.sim.remote.line import Ticket
+from openmsmq.model.queue import AccessMode
+from openmsmq.remote.faults import ACCESS_DENIED
+from openmsmq.sim.checks.books import PURGING, Errand
+from openmsmq.sim.remote.line import ReaderLine, Ticket
+from openmsmq.sim.remote.proofs import protection_of
 from openmsmq.sim.remote.steps import Steps, Stopped
 from openmsmq.sim.remote.taker import ALWAYS, Taker
 from openmsmq.sim.remote.visitor import CONTEXT_MISMATCH, DISK_TROUBLE, POLL_MS, Handle
@@ -27,7 +32,14 @@ from openmsmq.sim.violation import Violation
 from openmsmq.wire.rpc import remote_read as rpc
 from openmsmq.wire.rpc.remote_read import Action, Operation, Verdict
 
+if TYPE_CHECKING:
+    from openmsmq.sim.node import Node
+    from openmsmq.sim.scenarios.remote import RemoteScenario
+    from openmsmq.sim.world import World
+
 _FOREVER_MS: Final = 0xFFFF_FFFF
+_PURGES: Final = 0.3
+"""How often somebody who might purge a queue does: much would be left of no run."""
 _LOOKED_UP: Final = ALWAYS | {
     MessageNotFound.code,
     MessageLocked.code,
@@ -48,6 +60,19 @@ _LOOKUPS: Final = (
 class RemoteReader(Taker):
     """One reader of the queues of one node."""
 
+    def __init__(self, world: World, node: Node, number: int, scenario: RemoteScenario) -> None:
+        super().__init__(world, node, number, scenario)
+        self._purges: list[Errand] = []
+        """Purges that are not answered yet."""
+
+    def _let_go(self, handle: Handle | None) -> None:
+        super()._let_go(handle)
+        if handle is None:
+            # The answers of what is still asked will come to nobody.
+            for errand in self._purges:
+                self.world.books.errand_ends(errand, self.node, unknown=True)
+            self._purges.clear()
+
     def _hand(self, hand: int) -> Steps:
         while self._left[hand] > 0:
             self._left[hand] -= 1
@@ -63,6 +88,11 @@ class RemoteReader(Taker):
                     yield POLL_MS
             case "stranger":
                 yield from self._speak_as_a_stranger()
+            case "impostor":
+                yield from self._call_as_somebody_else()
+            case "spoil":
+                # Somebody on the way does that to whatever it says.
+                pass
             case _:
                 handle = yield from self._handle()
                 yield from self._with_handle(name, handle)
@@ -79,6 +109,11 @@ class RemoteReader(Taker):
                 yield from self._wait(handle, name)
             case "lookup":
                 yield from self._look_up(handle)
+            case "purge":
+                if self._rng.random() < _PURGES:
+                    yield from self._purge(handle)
+                else:
+                    yield from self._purge_in_vain()
             case _:
                 held = yield from self._read(handle, Action.RECEIVE, timeout_ms=self._timeout_ms())
                 yield from self._decide(held, name)
@@ -166,6 +201,43 @@ class RemoteReader(Taker):
         if rpc.RESULT.decode(results).result:
             raise Violation(f"{self.name} cannot close its cursor")
 
+    def _purge(self, handle: Handle) -> Steps:
+        """Remove all messages of a queue; what others have goes when they give it back."""
+        line = yield from self._line(handle.place)
+        if handle.is_closing:
+            return
+        books, queue = self.world.books, handle.queue.casefold()
+        errand = books.errand(self.node, queue, PURGING)
+        self._purges.append(errand)
+        self._note("call", f"purges {queue}")
+        ticket = line.call(Operation.PURGE_QUEUE, rpc.OF_QUEUE.encode(rpc.OfQueue(handle.context)))
+        yield ticket
+        code = None
+        with contextlib.suppress(Stopped):
+            code = rpc.RESULT.decode(self._results(handle, ticket)).result
+        self._note("answer", f"purges {queue}: {code}")
+        if errand in self._purges:
+            self._purges.remove(errand)
+            books.errand_ends(errand, self.node, unknown=code != 0)
+        if code not in (None, 0, *DISK_TROUBLE) and not handle.is_closing:
+            raise Violation(f"{self.name} may not purge {queue}: {code:#010x}")
+        if code == 0:
+            self._watch.purged(errand, self.node, queue)
+
+    def _purge_in_vain(self) -> Steps:
+        """Try to purge a queue, and to take from it, through a handle that is only for looking."""
+        handle = yield from self._open(AccessMode.PEEK)
+        stub = rpc.OF_QUEUE.encode(rpc.OfQueue(handle.context))
+        results = yield from self._call(handle, Operation.PURGE_QUEUE, stub)
+        code = rpc.RESULT.decode(results).result
+        if code not in (ACCESS_DENIED, *DISK_TROUBLE):
+            raise Violation(f"{self.name} may only look, purges, and is told {code:#010x}")
+        allowed = frozenset({AccessDenied.code, *DISK_TROUBLE})
+        held = yield from self._read(handle, Action.RECEIVE, allowed=allowed)
+        if held is not None:
+            raise Violation(f"{self.name} may only look, and takes {held.lease.message}")
+        yield from self._close(handle)
+
     def _speak_as_a_stranger(self) -> Steps:
         """Use a handle of an earlier life: it is of no use."""
         old = self._old
@@ -177,5 +249,30 @@ class RemoteReader(Taker):
         stub = rpc.END_RECEIVE.encode(rpc.EndReceive(old.context, Verdict.ACK, self._requests))
         ticket = line.call(Operation.END_RECEIVE, stub)
         yield ticket
-        if ticket.status not in (0, CONTEXT_MISMATCH) or ticket.stub is not None:
+        is_refused = ticket.status in (0, CONTEXT_MISMATCH) or line.is_spoilt
+        if not is_refused or ticket.stub is not None:
             raise Violation(f"{self.name} uses a handle of an earlier life")
+
+    def _call_as_somebody_else(self) -> Steps:
+        """Say to be another reader, or nobody, and name its group: nobody may come in so."""
+        scenario, watch = self._scenario, self._watch
+        if scenario.proof is None:
+            return
+        others = [each for each in self.world.readers if each is not self]
+        other = self._rng.choice(others or [self])
+        protection = None
+        if self._rng.random() < 0.7:
+            name = other.address
+            protection = protection_of(scenario.proof, name, self._rng, is_right=False)
+        watch.spoilt.add(self.address)
+        group = other.last_group
+        line = ReaderLine(self._host, self.node, scenario, self._rng, group, protection)
+        self._guises.append(line)
+        yield 2_000
+        if line.can_call:
+            ticket = line.call(Operation.GET_SERVER_PORT, rpc.NOTHING.encode(rpc.Nothing()))
+            yield ticket
+            if ticket.stub is not None:
+                raise Violation(f"{self.name} has said to be {other.name}, and is answered")
+        self._guises.remove(line)
+        line.leave()

@@ -13,6 +13,7 @@ from openmsmq.model.names import parse_format_name
 from openmsmq.model.queue import AccessMode
 from openmsmq.sim.remote.host import ReaderHost
 from openmsmq.sim.remote.line import ReaderLine, Ticket
+from openmsmq.sim.remote.proofs import protection_of
 from openmsmq.sim.remote.steps import Stepper, Steps, Stopped
 from openmsmq.sim.scenarios.scenario import PLAIN, TRANSACTIONAL
 from openmsmq.sim.violation import Violation
@@ -36,10 +37,11 @@ DISK_TROUBLE: Final = frozenset({InsufficientResources.code, MessageStorageFaile
 class Handle:
     """A queue that a reader has open."""
 
-    def __init__(self, place: Place, context: bytes, queue: str) -> None:
+    def __init__(self, place: Place, context: bytes, queue: str, access: AccessMode) -> None:
         self.place = place
         self.context = context
         self.queue = queue
+        self.only_looks = access is AccessMode.PEEK
         self.is_closing = False
 
 
@@ -61,11 +63,23 @@ class Visitor(Stepper, abc.ABC):
         self._left = [scenario.operation_count] * scenario.hands
         self._pause_max_ms = max(2, 2 * world.scenario.duration_ms // scenario.operation_count)
         self._lines: list[ReaderLine] = []
+        self._guises: list[ReaderLine] = []
+        """Connections of somebody who says to be somebody else."""
         self._handles: list[Handle] = []
         self._old: Handle | None = None
         """One of an earlier life."""
         self._last_group = 0
         self._connects_ms = 0
+
+    @property
+    def address(self) -> str:
+        """From where it calls; its account has that name."""
+        return self._host.address
+
+    @property
+    def last_group(self) -> int:
+        """The last group of connections that it has used; 0 for none."""
+        return self._last_group
 
     @property
     def connected(self) -> bool:
@@ -94,7 +108,7 @@ class Visitor(Stepper, abc.ABC):
 
     def go(self) -> None:
         """Leave, with nothing left to do."""
-        for line in self._lines:
+        for line in self._lines + self._guises:
             line.leave()
 
     @abc.abstractmethod
@@ -112,8 +126,9 @@ class Visitor(Stepper, abc.ABC):
         self._stop_all()
         if died:
             self._host.die()
-        for line in self._lines:
+        for line in self._lines + self._guises:
             line.leave()
+        self._guises.clear()
         self._forget_all()
         self._later(self._rng.randrange(1, 2_000), self.begin)
 
@@ -147,7 +162,9 @@ class Visitor(Stepper, abc.ABC):
         if not self._lines and "stranger" in self._scenario.readings and self._rng.random() < 0.2:
             group = self._last_group
         self._connects_ms = now_ms + self._rng.choice((100, 1_000, 3_000))
-        line = ReaderLine(self._host, self.node, self._scenario, self._rng, group)
+        proof, name = self._scenario.proof, self._host.address
+        protection = None if proof is None else protection_of(proof, name, self._rng)
+        line = ReaderLine(self._host, self.node, self._scenario, self._rng, group, protection)
         self._lines.append(line)
 
     def _line(self, place: Place | None = None) -> Generator[int, None, ReaderLine]:
@@ -169,24 +186,27 @@ class Visitor(Stepper, abc.ABC):
     def _handle(self) -> Generator[int | Ticket, None, Handle]:
         """Open a queue, or use one that is open."""
         self._prune()
-        if self._handles and self._rng.random() < 0.85:
-            return self._rng.choice(self._handles)
+        ready = [handle for handle in self._handles if not handle.only_looks]
+        if ready and self._rng.random() < 0.85:
+            return self._rng.choice(ready)
+        return (yield from self._open(AccessMode.RECEIVE))
+
+    def _open(self, access: AccessMode) -> Generator[int | Ticket, None, Handle]:
+        """Open a queue."""
         line = yield from self._line()
         queue = self._rng.choice((PLAIN, TRANSACTIONAL))
         where = self._rng.choice((f"OS:{self.node.name}", f"TCP:{self.node.address}"))
         name = QueueFormat.of(parse_format_name(f"DIRECT={where}\\{queue}"))
-        stub = rpc.OPEN_QUEUE.encode(
-            rpc.OpenQueue(name, AccessMode.RECEIVE, 0, NIL_GUID, 1, 6, 1, 7600, 1)
-        )
+        stub = rpc.OPEN_QUEUE.encode(rpc.OpenQueue(name, access, 0, NIL_GUID, 1, 6, 1, 7600, 1))
         place = line.place
         assert place is not None
         ticket = line.call(Operation.OPEN_QUEUE, stub)
         yield ticket
         if ticket.stub is None:
-            if ticket.status not in (0, *DISK_TROUBLE):
+            if ticket.status not in (0, *DISK_TROUBLE) and not line.is_spoilt:
                 raise Violation(f"{self.name} may not open {queue}: {ticket.status:#010x}")
             raise Stopped
-        handle = Handle(place, rpc.OPENED.decode(ticket.stub).context, queue)
+        handle = Handle(place, rpc.OPENED.decode(ticket.stub).context, queue, access)
         self._prune()
         if any(each.place == place for each in self._lines):
             self._handles.append(handle)
@@ -203,9 +223,20 @@ class Visitor(Stepper, abc.ABC):
     def _results(self, handle: Handle, ticket: Ticket) -> bytes:
         if ticket.stub is not None:
             return ticket.stub
-        if ticket.status and not (ticket.status == CONTEXT_MISMATCH and handle.is_closing):
+        may_be = ticket.status == CONTEXT_MISMATCH and (
+            handle.is_closing or self._may_be_forgotten(handle)
+        )
+        if ticket.status and not (may_be or ticket.line.is_spoilt):
             raise Violation(f"a call of {self.name} ends with {ticket.status:#010x}")
         raise Stopped
+
+    def _may_be_forgotten(self, handle: Handle) -> bool:
+        """Whether the node may have given back what was opened through a handle.
+
+        Connections share what is opened only when the node knows who calls through them: the last
+        one that it knew may have been lost before.
+        """
+        return self._scenario.proof is not None and self._watch.has_lost(handle.place)
 
     def _close(self, handle: Handle) -> Steps:
         """Close a handle, whatever is being done with it."""

@@ -17,12 +17,24 @@ READINGS: Final = (
     "lookup",
     "repeat",
     "forget",
+    "purge",
     "stranger",
+    "impostor",
+    "spoil",
     "close",
     "leave",
     "die",
 )
 """What remote readers do. Each of them may be missing from a run."""
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """How remote readers prove who they are."""
+
+    kind: str
+    """`ntlm` or `spnego`."""
+    level: str
+    """How far their calls are protected: `connect`, `integrity` or `privacy`."""
 
 
 class RemoteScenario(msgspec.Struct, frozen=True):
@@ -42,7 +54,9 @@ class RemoteScenario(msgspec.Struct, frozen=True):
     fragment_max: int
     """The longest fragment that they take."""
     pieces_chance: float
-    """How many of their calls come in several fragments."""
+    """How many of their calls come in several fragments, if nothing protects these."""
+    proof: Proof | None = None
+    """None if they need not prove anything."""
 
     @property
     def knows_all(self) -> bool:
@@ -67,4 +81,11 @@ def draw_remote(seed: int) -> RemoteScenario:
         rng.random() < 0.8,
         rng.choice((2_048, 5_840)),
         rng.choice((0.0, 0.3)),
+        _draw_proof(rng),
     )
+
+
+def _draw_proof(rng: random.Random) -> Proof | None:
+    if rng.random() < 0.4:
+        return None
+    return Proof(rng.choice(("ntlm", "spnego")), rng.choice(("connect", "integrity", "privacy")))

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.storage.base import pack, unpack
 from openmsmq.storage.frames import Changes, Moves
 from openmsmq.storage.port import Batch, StoreDamaged, Taken
 
@@ -69,6 +70,26 @@ class Prepared:
             return _CHANGES_ONLY + self.payload
         parts = (self._changes, batch.ranges, batch.aside, batch.taken, batch.dropped)
         return _WHOLE + _ENCODER.encode(parts)
+
+
+def seal(record: bytes, log: str, number: int) -> bytes:
+    """Put a checksum of a record and of its place behind it."""
+    return pack(_place(log, number), record)
+
+
+def unseal(sealed: bytes, log: str, number: int) -> bytes:
+    """Return the record; raise `StoreDamaged` if it is not the one that was put at this place."""
+    record = unpack(_place(log, number), sealed)
+    if record is None:
+        raise StoreDamaged(
+            f"record {number} of the log in the database is not what its primary has written: it "
+            "was changed, or is one of another log. Restore the database, or begin a new log"
+        )
+    return record
+
+
+def _place(log: str, number: int) -> bytes:
+    return f"{log} {number}".encode()
 
 
 def decode_batch(record: bytes) -> Batch:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from openmsmq.model.identity import NIL_GUID, MessageId, SequenceId
 from openmsmq.model.limits import INFINITE_S
-from openmsmq.model.message import MessageClass
 from openmsmq.wire.bodies.acknowledgments import FinalAck, OrderAck
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.headers import transaction, user
+from openmsmq.wire.headers import base, transaction, user
 from openmsmq.wire.headers.base import BaseHeader
+from openmsmq.wire.headers.debug import DebugHeader
 from openmsmq.wire.headers.message_properties import (
     NEGATIVE_ARRIVAL,
     NEGATIVE_RECEIVE,
@@ -31,7 +31,6 @@ from openmsmq.wire.srmp.reading import LABEL_PREFIX
 from openmsmq.wire.srmp.urls import is_url, name_of
 
 _PRIORITY_DEFAULT: int = BaseHeader().flags
-_SEQUENCE_FINAL: int = MessageClass.ACK_RECEIVE
 
 
 def arrived_packet(envelope: Envelope, parts: Compound, arrived_s: int) -> bytes:
@@ -65,10 +64,10 @@ def arrived_message(envelope: Envelope, parts: Compound, arrived_s: int) -> User
             connector_type=None if msmq is None else msmq.connector_type,
         ),
         _properties(envelope, parts, acknowledge),
-        BaseHeader(
-            _PRIORITY_DEFAULT if msmq is None else msmq.priority, time_to_reach_queue_s=reach_s
-        ),
+        BaseHeader(_base_flags(msmq), time_to_reach_queue_s=reach_s),
         _transaction(envelope),
+        # Nobody is named who would hear of it, but its reader sees that it was to be traced.
+        debug=DebugHeader() if msmq is not None and msmq.trace else None,
         multi_queue=None if msmq is None else _lists(msmq),
     )
 
@@ -87,13 +86,9 @@ def order_ack_in(envelope: Envelope) -> OrderAck | FinalAck | None:
 
 
 def final_class_in(envelope: Envelope) -> int:
-    """Return the class of a final receipt; what it decides counts, whatever class it names."""
-    end, msmq = envelope.commitment_receipt, envelope.msmq
-    if end is None or end.positive:
-        return _SEQUENCE_FINAL
-    named = 0 if msmq is None else msmq.message_class
-    negative = MessageClass.NACK_RECEIVE_REJECTED
-    return named if named >= MessageClass.NACK_BAD_DESTINATION_QUEUE else negative
+    """Return the class of a final receipt, which says how the message ended."""
+    assert envelope.msmq is not None, "without a class it is no receipt"
+    return envelope.msmq.message_class
 
 
 def _lifetime(until_s: int, sent_s: int) -> int:
@@ -119,6 +114,12 @@ def _flags(envelope: Envelope, services: Services) -> int:
     if envelope.msmq is not None and envelope.msmq.dead_letter:
         flags |= user.JOURNAL_ON_FAILURE
     return flags
+
+
+def _base_flags(msmq: Msmq | None) -> int:
+    if msmq is None:
+        return _PRIORITY_DEFAULT
+    return msmq.priority | (base.TRACE if msmq.trace else 0)
 
 
 def _properties(envelope: Envelope, parts: Compound, acknowledge: int) -> MessageProperties:

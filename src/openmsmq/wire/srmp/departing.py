@@ -134,10 +134,12 @@ def _services(message: UserMessage) -> Services | None:
     if not send_to:
         wanted = 0
     commitment = bool(wanted & (POSITIVE_RECEIVE | NEGATIVE_RECEIVE))
-    if not (header.recoverable or commitment or wanted & POSITIVE_ARRIVAL):
+    # Whatever its flags say, a message of a stream is durable.
+    durable = header.recoverable or message.transaction is not None
+    if not (durable or commitment or wanted & POSITIVE_ARRIVAL):
         return None
     return Services(
-        durable=header.recoverable,
+        durable=durable,
         delivery=bool(wanted & POSITIVE_ARRIVAL),
         commitment=commitment,
         positive=bool(wanted & POSITIVE_RECEIVE),

@@ -53,6 +53,14 @@ def sent_url(url: str) -> str:
     return quote(path, safe=_UNQUOTED) + mark + quote(query, safe=_UNQUOTED + "%?")
 
 
+def host_of(url: str) -> str:
+    """Return the host of a URL in lower case, without port and brackets; empty if it has none."""
+    host = url.partition("//")[2].replace("\\", "/").partition("/")[0].lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
 def is_same_place(url: str, target: str) -> bool:
     """Whether a URL has the path of a request, whatever its host and its query are."""
     path = url.partition("://")[2].partition("/")[2].partition("?")[0]

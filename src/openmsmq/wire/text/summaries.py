@@ -18,6 +18,8 @@ from openmsmq.wire.packets import (
     UserMessage,
 )
 from openmsmq.wire.text.bodies import known_body, quoted
+from openmsmq.wire.text.exchanges import HttpAnswer, HttpRequest
+from openmsmq.wire.text.pgm import PgmPacket
 from openmsmq.wire.text.posts import Post
 
 _REFUSED: Final = "refused, "
@@ -58,7 +60,7 @@ def _of_datagram_or_body(value: object) -> str:
         case DirectoryAnswer():
             servers = ",".join(server.name for server in value.servers) or "same site"
             return f"request {value.request_id}, {servers}"
-        case Post():
+        case Post() | HttpRequest() | HttpAnswer() | PgmPacket():
             return value.summary
         case OrderAck(sequence, number):
             return f"sequence {int(sequence):#x} up to {number}"

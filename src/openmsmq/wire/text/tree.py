@@ -31,7 +31,7 @@ from openmsmq.wire.headers import (
     user,
 )
 from openmsmq.wire.keys import PublishedKeys, RsaPublicKey, SessionKeyBlob, UserCertificates
-from openmsmq.wire.text import posts, summaries
+from openmsmq.wire.text import exchanges, pgm, posts, summaries
 from openmsmq.wire.text.bodies import refine
 
 _PING_BYTES: Final = 24
@@ -55,6 +55,9 @@ class Kind(enum.StrEnum):
     PUBLISHED_KEYS = "published-keys"
     CERTIFICATES = "certificates"
     POST = "post"
+    REQUEST = "request"
+    ANSWER = "answer"
+    PGM = "pgm"
 
 
 class Node(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -140,6 +143,9 @@ _DECODERS: Final[dict[Kind, Callable[[bytes], Any]]] = {
     Kind.PUBLISHED_KEYS: PublishedKeys.decode,
     Kind.CERTIFICATES: UserCertificates.decode,
     Kind.POST: posts.Post.decode,
+    Kind.REQUEST: exchanges.HttpRequest.decode,
+    Kind.ANSWER: exchanges.HttpAnswer.decode,
+    Kind.PGM: pgm.PgmPacket.decode,
 }
 
 

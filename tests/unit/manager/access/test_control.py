@@ -338,6 +338,7 @@ def test_journals_and_system_queues_have_no_rights_of_their_own(company, name: s
         assert company.error(request, company.root) == "MQ_ERROR_PROPERTY_NOTALLOWED"
 
 
+@pytest.mark.spec("MQSRM-3.1.5.1.12-09")
 def test_a_descriptor_that_nobody_understands_lets_administrators_in_only() -> None:
     queue = queue_with(b"from a directory that lies")
     access = access_control()

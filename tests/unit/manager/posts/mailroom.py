@@ -11,10 +11,18 @@ from openmsmq.manager.config import HttpConfig, ManagerConfig
 from openmsmq.manager.manager import QueueManager
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid, MessageId
+from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
 from openmsmq.protocol.posts import OutgoingPost, PostAnswer, PostFailure, ReceivedPost
 from openmsmq.wire.srmp.compound import Compound, read_compound, write_compound
-from openmsmq.wire.srmp.envelope import Envelope, Msmq, Services, Stream
+from openmsmq.wire.srmp.envelope import (
+    CommitmentReceipt,
+    Envelope,
+    Msmq,
+    Services,
+    Stream,
+    StreamReceipt,
+)
 from openmsmq.wire.srmp.reading import read_envelope
 from openmsmq.wire.srmp.writing import write_envelope
 from tests.property.driver import Driver
@@ -26,6 +34,7 @@ STRANGER = "10.0.0.9"
 ORDERS_URL = "http://alpha/msmq/private$/orders"
 LEDGER_URL = "http://alpha/msmq/private$/ledger"
 RECEIPTS = "http://peer/msmq/private$/order_queue$?SenderStream=7"
+RECEIPTS_PATH = "/msmq/private$/order_queue$"
 BETA_PLAIN = "DIRECT=HTTP://beta:8080/msmq/private$/plain"
 BETA_STREAM = "DIRECT=HTTPS://beta/msmq/private$/stream"
 
@@ -115,7 +124,7 @@ class Mailroom(Office):
     def sends(self, name: str, *bodies: bytes, **wishes: Any) -> list[OutgoingPost]:
         """Send messages to a URL; gives what is posted."""
         self.posted()
-        inside = name == BETA_STREAM
+        inside = name.endswith("/stream")
         destination = name.removeprefix("DIRECT=")
         packets = [
             Draft(body=body, transactional=inside, **wishes).packet(destination) for body in bodies
@@ -144,6 +153,13 @@ class Mailroom(Office):
         self.driver.pump()
         return self.posted()
 
+    def crash(self) -> None:
+        """Lose the memory, and begin again."""
+        self.posted()
+        self.driver.node.crash(self.driver.now, committed=False)
+        self.app = self.driver.connect()
+        self.driver.pump()
+
     def waiting(self, name: str) -> int:
         """How many messages wait in an outgoing queue; none in one that was forgotten."""
         found = self.ask(api.ListOutgoing(name))
@@ -159,3 +175,33 @@ def envelope_of(post: OutgoingPost) -> Envelope:
 def body_of(post: OutgoingPost) -> bytes:
     """Read the body of what was posted."""
     return read_compound(dict(post.headers)["Content-Type"], post.body).body
+
+
+def stream_of(post: OutgoingPost) -> Stream:
+    """Read the place of what was posted in its stream."""
+    found = envelope_of(post).stream
+    assert found is not None
+    return found
+
+
+def target_of(post: OutgoingPost) -> str:
+    """Return where receipts go, if a post is the first of its stream."""
+    return stream_of(post).receipts_to.partition("ALPHA")[2]
+
+
+def receipt(post: OutgoingPost, end: MessageClass | None = None, **parts: int) -> Envelope:
+    """What the receiver of a post may say of it, or wrongly say."""
+    stream, kind = stream_of(post), MessageClass.ORDER_ACK if end is None else end
+    decision, id = None, envelope_of(post).id
+    if end is not None:
+        positive = end is MessageClass.ACK_RECEIVE
+        told_of = MessageId(id.source, parts.get("number", id.number))
+        decision = CommitmentReceipt(START_S, positive, told_of)
+    sequence, last = parts.get("sequence", stream.sequence), parts.get("last", stream.current)
+    return Envelope(
+        to=f"http://alpha{RECEIPTS_PATH}",
+        action="MSMQ:QM Ordering Ack",
+        stream_receipt=StreamReceipt(stream.source, sequence, last),
+        commitment_receipt=decision,
+        msmq=Msmq(kind, 0, 0, PEER, START_S + 3600),
+    )

@@ -15,10 +15,22 @@ from msgspec import structs
 from openmsmq.api import messages as api
 from openmsmq.manager.config import HttpConfig
 from openmsmq.manager.outputs import Persist
+from openmsmq.model.access import QueueAccess
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId
 from openmsmq.model.message import MessageClass
 from openmsmq.protocol.posts import OutgoingPost, PostAnswer
-from openmsmq.wire.srmp.envelope import NO_ID, Envelope, Services, Stream
+from openmsmq.security.access.sids import EVERYONE, unix_user
+from openmsmq.wire.srmp.envelope import (
+    NO_ID,
+    CommitmentReceipt,
+    DeliveryReceipt,
+    Envelope,
+    Msmq,
+    Services,
+    Stream,
+)
+from tests.conformance.marks import shows
+from tests.unit.manager.access_cases import only
 from tests.unit.manager.office import LEDGER, ORDERS, START_S
 from tests.unit.manager.posts.mailroom import (
     LEDGER_URL,
@@ -126,6 +138,7 @@ def test_what_came_too_late_is_dropped_and_not_sent_again(room: Mailroom) -> Non
     assert room.bodies() == []
 
 
+@shows("MQSRM-3.1.5.1.12", 12)
 def test_a_full_queue_drops_a_plain_message_and_keeps_a_stream_waiting(room: Mailroom) -> None:
     for name in (ORDERS, LEDGER):
         room.ok(api.ChangeQueue(name, quota_kb=1))
@@ -137,9 +150,11 @@ def test_a_full_queue_drops_a_plain_message_and_keeps_a_stream_waiting(room: Mai
     assert room.bodies(LEDGER) == [b"small"]
 
 
+@shows("MQSRM-3.1.5.1.12", 13)
 def test_a_full_queue_manager_lets_everybody_wait() -> None:
     room = Mailroom(quota_kb=2)
     assert room.post(message(), b"x" * 3000) == 500
+    assert room.bodies() == []
 
 
 # Streams.
@@ -323,3 +338,137 @@ def _delivery_receipt(room: Mailroom) -> OutgoingPost:
     room.post(message(services=services))
     (found,) = room.posted()
     return found
+
+
+# Whose message it is, and whether it may come in.
+
+WRITE = QueueAccess.WRITE_MESSAGE
+
+
+@shows("MQSRM-3.1.5.1.5", 1)
+@shows("MQSRM-3.1.5.1", 1)
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"message_class": MessageClass.REPORT}, id="a report"),
+        pytest.param({"message_class": MessageClass.ACK_RECEIVE}, id="a class and no receipt"),
+        pytest.param({"message_class": 0x3FFF}, id="a class of an application"),
+        pytest.param({"end": CommitmentReceipt(START_S, True, MessageId(PEER, 1))}, id="no class"),
+        pytest.param(
+            {
+                "end": CommitmentReceipt(START_S, False, MessageId(PEER, 1)),
+                "message_class": MessageClass.ACK_RECEIVE,
+            },
+            id="another decision",
+        ),
+    ],
+)
+def test_what_is_neither_message_nor_receipt_is_refused(
+    room: Mailroom, parts: dict[str, object]
+) -> None:
+    envelope = message(commitment_receipt=parts.pop("end", None))
+    assert envelope.msmq is not None
+    assert room.post(structs.replace(envelope, msmq=structs.replace(envelope.msmq, **parts))) == 400
+    assert room.bodies() == []
+
+
+@shows("MQSRM-3.1.5.1.7", 1)
+@shows("MQSRM-3.1.5.1.10", 1)
+@shows("MQSRM-3.1.5.1.6", 1)
+@pytest.mark.parametrize("is_end", [True, False], ids=["commitment", "delivery"])
+def test_a_receipt_comes_into_its_queue_once(room: Mailroom, is_end: bool) -> None:
+    about = MessageId(Guid(room.manager.identifier), 9)
+    told: dict[str, object] = {"delivery_receipt": DeliveryReceipt(START_S, about)}
+    if is_end:
+        told = {"commitment_receipt": CommitmentReceipt(START_S, True, about)}
+    kind = MessageClass.ACK_RECEIVE if is_end else MessageClass.ACK_REACH_QUEUE
+    msmq = Msmq(kind, 3, 0, PEER, START_S + 3600, correlation=about.to_bytes())
+    receipt = message(msmq=msmq, **told)
+    assert [room.post(receipt), room.post(receipt)] == [200, 200]
+    assert room.classes(ORDERS) == [kind]
+
+
+@shows("MQSRM-3.1.5.1.3", 1, 3, 15)
+@pytest.mark.parametrize(
+    ("url", "status"),
+    [
+        ("http://alpha/msmq/private$/orders", 200),
+        ("https://ALPHA:8443/msmq/private$/orders", 200),
+        ("http://10.0.0.1/msmq/private$/orders", 200),
+        ("http://shop.example.com/msmq/private$/orders", 200),
+        ("http://public.example.com/msmq/private$/orders", 200),
+        ("http://[fd00::1]:80/msmq/private$/orders", 200),
+        ("http://beta/msmq/private$/orders", 400),
+        ("http://alpha.example.com/msmq/private$/orders", 400),
+        ("http://alpha@beta/msmq/private$/orders", 400),
+        ("http:///msmq/private$/orders", 400),
+    ],
+)
+def test_what_is_for_another_computer_is_refused(url: str, status: int) -> None:
+    http = HttpConfig(
+        enabled=True, url="https://public.example.com:443", hosts=("Shop.example.com", "[fd00::1]")
+    )
+    room = Mailroom(http=http, addresses=("10.0.0.1",))
+    assert room.post(message(to=url)) == status
+    assert len(room.bodies()) == (status == 200)
+
+
+@shows("MQSRM-3.1.5.1.3", 12, 13, 14, 15)
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        pytest.param(message(to="http://alpha/msmq/private$/missing"), id="no such queue"),
+        pytest.param(message(stream=Stream(PEER, 5, 1, receipts_to=RECEIPTS)), id="a stream"),
+        pytest.param(message(to=LEDGER_URL), id="no stream"),
+    ],
+)
+def test_a_message_goes_into_a_queue_of_its_kind_or_nowhere(
+    room: Mailroom, envelope: Envelope
+) -> None:
+    assert room.post(envelope) == 400
+    assert room.bodies(ORDERS) + room.bodies(LEDGER) == []
+
+
+@shows("MQSRM-3.1.5.1.12", 1, 2, 3, 7, 8, 10, 11)
+@pytest.mark.parametrize(
+    ("descriptor", "status"),
+    [
+        pytest.param(only(EVERYONE, WRITE), 200, id="everyone may"),
+        pytest.param(only(unix_user(1000), WRITE), 400, id="somebody may"),
+        pytest.param(only(EVERYONE, QueueAccess.GET_PROPERTIES), 400, id="everyone may look"),
+        pytest.param(only(EVERYONE, 0), 400, id="nobody may"),
+    ],
+)
+def test_it_comes_in_where_everybody_may_send(
+    room: Mailroom, descriptor: bytes, status: int
+) -> None:
+    room.ok(api.SetSecurity(ORDERS, descriptor))
+    assert room.post(message(), b"hello") == status
+    room.ok(api.SetSecurity(ORDERS, b""))
+    assert room.bodies() == ([b"hello"] if status == 200 else [])
+
+
+@shows("MQSRM-2.2.5.1.1", 3)
+@shows("MQSRM-2.2.6.17", 3)
+@pytest.mark.parametrize("is_foreign", [True, False], ids=["expiresAt", "TTrq"])
+@pytest.mark.parametrize("late_s", [-1, 400])
+def test_what_is_too_late_is_discarded(room: Mailroom, is_foreign: bool, late_s: int) -> None:
+    until_s = START_S - late_s
+    envelope = message(sent_s=START_S - 1000)
+    assert envelope.msmq is not None
+    if is_foreign:
+        envelope = structs.replace(envelope, expires_s=until_s, msmq=None, id=NO_ID)
+    else:
+        msmq = structs.replace(envelope.msmq, reach_by_s=until_s)
+        envelope = structs.replace(envelope, msmq=msmq)
+    assert room.post(envelope) == 200
+    assert len(room.bodies()) == (late_s < 0)
+
+
+@shows("MQSRM-3.1.1.1.5", 3, 4)
+@shows("MQSRM-3.1.3.1", 1, 2, 3)
+def test_what_came_is_remembered_over_a_crash(room: Mailroom) -> None:
+    assert room.post(message(7)) == 200
+    room.crash()
+    assert [room.post(message(7)), room.post(message(8))] == [200, 200]
+    assert len(room.bodies()) == 2

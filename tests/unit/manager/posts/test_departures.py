@@ -11,11 +11,13 @@ from openmsmq.api import messages as api
 from openmsmq.manager.outputs import Persist
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
+from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.wire.headers.message_properties import NEGATIVE_RECEIVE, POSITIVE_ARRIVAL
 from openmsmq.wire.headers.security import BODY_ENCRYPTED, SecurityHeader
 from openmsmq.wire.packets import UserMessage, decode, encode
 from openmsmq.wire.srmp.limits import POSTS_UNDER_WAY_MAX_COUNT, POSTS_UNDER_WAY_PER_QUEUE_BYTES
+from tests.conformance.marks import shows
 from tests.strategies.messages import Draft
 from tests.unit.manager.posts.mailroom import (
     BETA_PLAIN,
@@ -79,6 +81,9 @@ def test_what_is_refused_is_dead(room: Mailroom, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 503, 404, 301, 202, 401])
+@shows("MQSRM-2.2.5.1.2", 2)
+@shows("MQSRM-3.1.2.1", 1)
+@shows("MQSRM-3.1.6.1", 1, 2, 3, 4)
 def test_whatever_else_is_answered_it_goes_again(room: Mailroom, status: int) -> None:
     (post,) = room.sends(BETA_PLAIN, b"hello")
     room.answered(post, status)
@@ -88,6 +93,7 @@ def test_whatever_else_is_answered_it_goes_again(room: Mailroom, status: int) ->
     assert again.call != post.call
 
 
+@shows("MQSRM-3.1.3.1", 8, 9, 10, 11, 12)
 def test_pauses_grow_and_end_with_what_is_accepted(room: Mailroom) -> None:
     (post,) = room.sends(BETA_PLAIN, b"1")
     for pause_s in (30, 30, 30, 300, 300, 300, 1800, 1800, 1800, 21_600, 21_600):
@@ -114,13 +120,15 @@ def test_an_operator_need_not_wait_for_the_pause(room: Mailroom) -> None:
     assert len(room.posted()) == 1
 
 
+@shows("MQSRM-3.1.7.2.5", 9, 12)
+@shows("MQSRM-3.1.7.9", 7)
 def test_an_operator_sees_how_it_stands(room: Mailroom) -> None:
     (post,) = room.sends(BETA_PLAIN, b"1")
     (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
     assert shown.state == "CONNECTED"
     room.failed(post)
     (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
-    assert shown.state == "WAITING"
+    assert shown.state == "INACTIVE"
     assert shown.explanation == (
         f"There is no connection to {shown.format_name}: no answer; next try in 30 s."
     )
@@ -147,12 +155,77 @@ def test_what_expires_while_it_waits_is_not_posted(room: Mailroom) -> None:
     assert room.bodies(DEAD) == [b"hello"]
 
 
+@shows("MQSRM-3.1.7.5", 1)
 def test_a_paused_queue_posts_nothing(room: Mailroom) -> None:
     room.open(BETA_PLAIN, AccessMode.SEND)
     room.ok(api.ControlOutgoing(BETA_PLAIN, "pause"))
     assert room.sends(BETA_PLAIN, b"1") == []
     room.ok(api.ControlOutgoing(BETA_PLAIN, "resume"))
     assert len(room.posted()) == 1
+
+
+@pytest.mark.parametrize("name", [BETA_PLAIN, BETA_STREAM])
+@pytest.mark.parametrize("outcome", [200, 500, None])
+@shows("MQSRM-3.1.7.4", 1, 2)
+@shows("MQSRM-3.1.7.5", 2, 3)
+def test_in_a_paused_queue_no_time_is_up(room: Mailroom, name: str, outcome: int | None) -> None:
+    first, second = room.sends(name, b"1", b"2")
+    room.ok(api.ControlOutgoing(name, "pause"))
+    for post in (first, second):
+        if outcome is None:
+            room.failed(post)
+        else:
+            room.answered(post, outcome)
+    (shown,) = room.ok(api.ListOutgoing(name)).queues
+    assert shown.state == "ONHOLD"
+    assert room.passes(30_000_000) == []
+    room.ok(api.ControlOutgoing(name, "resume"))
+    bodies = [body_of(post) for post in room.posted()]
+    assert bodies == ([] if outcome == 200 and name == BETA_PLAIN else [b"1", b"2"])
+
+
+@shows("MQSRM-3.1.3.1", 13, 14)
+def test_how_long_to_wait_is_configured() -> None:
+    room = Mailroom(transfer=TransferConfig(resend_first_s=7, resend_second_s=11))
+    (post,) = room.sends(BETA_PLAIN, b"1")
+    for pause_s in (7, 7, 7, 11, 11):
+        room.failed(post)
+        assert room.passes(pause_s * 1000 - 1) == []
+        (post,) = room.passes(1)
+
+
+@shows("MQSRM-3.1.7.2.5", 10)
+def test_what_failed_goes_again_once_and_not_for_its_receipt_too(room: Mailroom) -> None:
+    (post,) = room.sends(BETA_STREAM, b"1")
+    room.passes(20_000)
+    room.answered(post, 500)
+    assert room.passes(29_999) == []
+    (again,) = room.passes(1)
+    room.answered(again)
+    assert room.passes(29_999) == []
+
+
+@shows("MQSRM-3.1.7.7", 1, 2, 3)
+@shows("MQSRM-3.1.7.8", 1, 2)
+@shows("MQSRM-3.1.7.2", 1)
+@shows("MQSRM-3.1.1.1.3", 3)
+def test_a_message_leaves_as_soon_as_it_is_there(room: Mailroom) -> None:
+    (first,) = room.sends(BETA_PLAIN, b"1")
+    (second,) = room.sends(BETA_PLAIN, b"2")
+    assert [body_of(post) for post in (first, second)] == [b"1", b"2"]
+    room.failed(first)
+    # Nothing leaves while what came before it waits to go again.
+    assert room.sends(BETA_PLAIN, b"3") == []
+    assert [body_of(post) for post in room.passes(30_000)] == [b"1", b"3"]
+
+
+def test_a_message_of_another_class_is_told_at_once(room: Mailroom) -> None:
+    handle = room.open(BETA_PLAIN, AccessMode.SEND)
+    bare = decode(Draft().packet(BETA_PLAIN.removeprefix("DIRECT=")))
+    assert isinstance(bare, UserMessage)
+    report = structs.replace(bare.properties, message_class=MessageClass.REPORT)
+    packet = encode(structs.replace(bare, properties=report))
+    assert room.error(api.Send(handle, [packet])) == "MQ_ERROR_INVALID_PARAMETER"
 
 
 def test_nothing_is_lost_by_a_crash(room: Mailroom) -> None:

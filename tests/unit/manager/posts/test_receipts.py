@@ -10,54 +10,27 @@ from openmsmq.manager.notices import Notice, NoticeKind
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
-from openmsmq.protocol.posts import OutgoingPost
-from openmsmq.wire.srmp.envelope import CommitmentReceipt, Envelope, Msmq, Stream, StreamReceipt
+from openmsmq.wire.srmp.envelope import CommitmentReceipt, Envelope, Msmq, StreamReceipt
 from tests.strategies.messages import Draft
 from tests.unit.manager.posts.mailroom import (
     BETA_STREAM,
     PEER,
+    RECEIPTS_PATH,
     START_S,
     Mailroom,
     body_of,
-    envelope_of,
+    receipt,
+    stream_of,
+    target_of,
 )
 
 DEAD = r".\system$;deadxact"
 JOURNAL = r".\system$;journal"
-PATH = "/msmq/private$/order_queue$"
 
 
 @pytest.fixture
 def room() -> Mailroom:
     return Mailroom()
-
-
-def stream_of(post: OutgoingPost) -> Stream:
-    found = envelope_of(post).stream
-    assert found is not None
-    return found
-
-
-def target_of(post: OutgoingPost) -> str:
-    return stream_of(post).receipts_to.partition("ALPHA")[2]
-
-
-def receipt(post: OutgoingPost, end: MessageClass | None = None, **parts: object) -> Envelope:
-    """What the receiver of a post may say of it."""
-    stream, kind = stream_of(post), MessageClass.ORDER_ACK if end is None else end
-    decision = None
-    if end is not None:
-        positive = end is MessageClass.ACK_RECEIVE
-        decision = CommitmentReceipt(START_S, positive, envelope_of(post).id)
-    last = parts.get("last", stream.current)
-    assert isinstance(last, int)
-    return Envelope(
-        to=f"http://alpha{PATH}",
-        action="MSMQ:QM Ordering Ack",
-        stream_receipt=StreamReceipt(stream.source, stream.sequence, last),
-        commitment_receipt=decision,
-        msmq=Msmq(kind, 0, 0, PEER, START_S + 3600),
-    )
 
 
 @pytest.mark.spec("MQSRM-3.1.5.1.8.3-01")
@@ -87,7 +60,7 @@ def test_without_the_word_nobody_is_believed(room: Mailroom, query: str) -> None
     (post,) = room.sends(BETA_STREAM, b"1")
     room.answered(post)
     word = target_of(post).partition("=")[2]
-    target = PATH + query.format(word=word, half=word[:16])
+    target = RECEIPTS_PATH + query.format(word=word, half=word[:16])
     for end in (None, MessageClass.ACK_RECEIVE, MessageClass.NACK_QUEUE_PURGED):
         asking = receipt(post, end)
         assert room.post(asking, target=target) in (200, 400)
@@ -123,12 +96,12 @@ def test_a_receipt_for_somebody_else_is_refused(room: Mailroom) -> None:
     (post,) = room.sends(BETA_STREAM, b"1")
     stream = stream_of(post)
     foreign = Envelope(
-        to=f"http://alpha{PATH}",
+        to=f"http://alpha{RECEIPTS_PATH}",
         stream_receipt=StreamReceipt(Guid(bytes(15) + b"\1"), stream.sequence, 1),
         msmq=Msmq(255, 0, 0, NIL_GUID, 0),
     )
     assert room.post(foreign, target=target_of(post)) == 400
-    assert room.post(Envelope(to=f"http://alpha{PATH}"), target=target_of(post)) == 400
+    assert room.post(Envelope(to=f"http://alpha{RECEIPTS_PATH}"), target=target_of(post)) == 400
 
 
 def test_the_word_is_the_same_after_a_crash(room: Mailroom) -> None:

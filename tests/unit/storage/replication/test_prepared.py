@@ -8,7 +8,7 @@ import pytest
 
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.port import Batch, StoreDamaged, Taken
-from openmsmq.storage.replication.prepared import decode_batch
+from openmsmq.storage.replication.prepared import decode_batch, seal, unseal
 
 BATCHES = [
     Batch([(b"a", b"1"), (b"b", b"2")]),
@@ -41,6 +41,21 @@ def test_what_was_prepared_and_not_finished_is_not_there(tmp_path: Path) -> None
     assert again.get(b"a") is None
     assert again.sequence == 0
     again.close()
+
+
+def test_a_record_is_known_by_its_content_its_number_and_its_log() -> None:
+    sealed = seal(b"crecord", "log", 7)
+    assert unseal(sealed, "log", 7) == b"crecord"
+    changed = bytes([sealed[0] ^ 1]) + sealed[1:]
+    for found, log, number in (
+        (sealed, "log", 8),
+        (sealed, "another", 7),
+        (changed, "log", 7),
+        (sealed[:-1], "log", 7),
+        (b"", "log", 7),
+    ):
+        with pytest.raises(StoreDamaged, match=f"record {number} of the log in the database"):
+            unseal(found, log, number)
 
 
 @pytest.mark.parametrize("record", [b"", b"c\xff", b"w\x01", b"?later"])

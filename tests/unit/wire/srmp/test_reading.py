@@ -14,12 +14,14 @@ from openmsmq.wire.srmp.envelope import (
     DeliveryReceipt,
     Envelope,
     Msmq,
+    Provider,
     Services,
     Stream,
     StreamReceipt,
 )
 from openmsmq.wire.srmp.reading import read_envelope
 from tests.golden import golden_post
+from tests.unit.wire.srmp import full_envelope as full
 
 LATE = Guid.parse("ac678228-2dd6-418b-b31f-0539ffeea853")
 SENDER = Guid.parse("2744e4e1-2b48-43e8-b441-42745f280d53")
@@ -49,7 +51,6 @@ def envelope_in(name: str) -> Envelope:
     return read_envelope(read_compound(headers["content-type"], content).envelope)
 
 
-@pytest.mark.spec("MQSRM-2.2.4-01", "MQSRM-2.2.4.1-01", "MQSRM-2.2.4.2-01")
 def test_the_simple_message_is_read() -> None:
     assert envelope_in("mqsrm-4.1-simple") == Envelope(
         to="http://machine2/msmq/private$/simpleq",
@@ -200,3 +201,261 @@ def test_a_namespace_need_not_be_written_as_in_the_examples() -> None:
     text = simple().decode()
     prefixed = text.replace("<se:", "<s:").replace("</se:", "</s:").replace("se:must", "s:must")
     assert read_envelope(prefixed.replace(":se=", ":s=").encode()) == read_envelope(simple())
+
+
+# Section 2.2, element by element.
+
+
+def required(cut: str, *statements: str) -> object:
+    """An element that must be there, and the statements that say so."""
+    return pytest.param(cut, id=cut.strip("</")[:30], marks=pytest.mark.spec(*statements))
+
+
+STREAM_ID = f"<streamId>uid:{full.SENDER}\\4839986701558349830</streamId>"
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        required("<se:Body></se:Body>", "MQSRM-2.2.2-04"),
+        required("<action>MSMQ:a label</action>", "MQSRM-2.2.4.1-01"),
+        required("<to>https://b:8443/msmq/private$/orders</to>", "MQSRM-2.2.4.2-01"),
+        required(f"<id>uuid:26626@{full.SENDER}</id>", "MQSRM-2.2.4.3-01"),
+        required("<via>http://a/msmq/private$/answers</via>", "MQSRM-2.2.4.4-01"),
+        required("<expiresAt>20070619T170058</expiresAt>", "MQSRM-2.2.5.1.1-01"),
+        required(STREAM_ID, "MQSRM-2.2.5.3.1-01"),
+        required("<current>1</current>", "MQSRM-2.2.5.3.2-01"),
+        required(f"<sendReceiptsTo>{full.RECEIPTS}</sendReceiptsTo>", "MQSRM-2.2.5.3.4-01"),
+        required("<Class>0</Class>", "MQSRM-2.2.6.1-01"),
+        required("<Priority>5</Priority>", "MQSRM-2.2.6.2-01"),
+        required("<BodyType>8</BodyType>", "MQSRM-2.2.6.9-01"),
+        required(f"<SourceQmGuid>{full.SENDER}</SourceQmGuid>", "MQSRM-2.2.6.13-01"),
+        required("<TTrq>20070619T170028</TTrq>", "MQSRM-2.2.6.17-01"),
+    ],
+)
+def test_an_element_that_must_be_there_is_missed(cut: str) -> None:
+    assert read_envelope(full.TEXT.encode())
+    with pytest.raises(DecodeError):
+        read_envelope(full.changed(cut, ""))
+
+
+SEND_TO = "<sendTo>http://a/msmq/private$/told</sendTo>"
+RECEIPT = full.TEXT.replace(
+    "<Msmq ",
+    f"<streamReceipt><streamId>uid:{full.SENDER}\\7</streamId><lastOrdinal>2</lastOrdinal>"
+    "</streamReceipt><deliveryReceipt><receivedAt>20070618T210655</receivedAt>"
+    f"<id>uuid:3@{full.SENDER}</id></deliveryReceipt>"
+    "<commitmentReceipt><decidedAt>20070618T210908</decidedAt>"
+    f"<decision>positive</decision><id>uuid:4@{full.SENDER}</id></commitmentReceipt><Msmq ",
+)
+"""All receipts in one, which nobody sends."""
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        pytest.param(
+            full.TEXT,
+            f"<deliveryReceiptRequest>{SEND_TO}",
+            marks=pytest.mark.spec("MQSRM-2.2.5.2.2-01"),
+            id="delivery",
+        ),
+        pytest.param(
+            full.TEXT,
+            f"<commitmentReceiptRequest>{SEND_TO}",
+            marks=pytest.mark.spec("MQSRM-2.2.5.2.3-01"),
+            id="commitment",
+        ),
+        pytest.param(
+            RECEIPT,
+            f"<streamReceipt><streamId>uid:{full.SENDER}\\7</streamId>",
+            marks=pytest.mark.spec("MQSRM-2.2.5.6-01"),
+            id="streamId",
+        ),
+        pytest.param(
+            RECEIPT,
+            "<lastOrdinal>2</lastOrdinal>",
+            marks=pytest.mark.spec("MQSRM-2.2.5.6-03"),
+            id="lastOrdinal",
+        ),
+        pytest.param(
+            RECEIPT,
+            "<receivedAt>20070618T210655</receivedAt>",
+            marks=pytest.mark.spec("MQSRM-2.2.5.4-02"),
+            id="receivedAt",
+        ),
+        pytest.param(
+            RECEIPT,
+            f"<id>uuid:3@{full.SENDER}</id>",
+            marks=pytest.mark.spec("MQSRM-2.2.5.4-04"),
+            id="of the delivered",
+        ),
+        pytest.param(
+            RECEIPT,
+            "<decidedAt>20070618T210908</decidedAt>",
+            marks=pytest.mark.spec("MQSRM-2.2.5.5-02"),
+            id="decidedAt",
+        ),
+        pytest.param(
+            RECEIPT,
+            "<decision>positive</decision>",
+            marks=pytest.mark.spec("MQSRM-2.2.5.5-04"),
+            id="decision",
+        ),
+        pytest.param(
+            RECEIPT,
+            f"<id>uuid:4@{full.SENDER}</id>",
+            marks=pytest.mark.spec("MQSRM-2.2.5.5-06"),
+            id="of the decided",
+        ),
+    ],
+)
+def test_what_must_be_in_a_wish_or_a_receipt_is_missed(text: str, cut: str) -> None:
+    assert read_envelope(text.encode())
+    assert text.count(cut) == 1
+    # The beginning tags of wishes stay; what is in them goes.
+    kept = cut[: cut.index(">") + 1] if cut.count("<") == 3 else ""
+    with pytest.raises(DecodeError):
+        read_envelope(text.replace(cut, kept).encode())
+
+
+@pytest.mark.parametrize(
+    ("cut", "more"),
+    [
+        pytest.param("path", "", marks=pytest.mark.spec("MQSRM-2.2.4-01"), id="path"),
+        pytest.param("properties", "", marks=pytest.mark.spec("MQSRM-2.2.5.1-01"), id="properties"),
+        pytest.param("Msmq", "", marks=pytest.mark.spec("MQSRM-2.2.5.3-02"), id="Msmq of a stream"),
+        pytest.param("se:Header", "", marks=pytest.mark.spec("MQSRM-2.2.2-03"), id="header"),
+        pytest.param(
+            "se:Header", "<x/>", marks=pytest.mark.spec("MQSRM-2.2.2-03"), id="not the first"
+        ),
+        pytest.param("se:Body", "<x/>", marks=pytest.mark.spec("MQSRM-2.2.2-05"), id="not behind"),
+    ],
+)
+def test_a_block_that_must_be_there_is_missed(cut: str, more: str) -> None:
+    begins, end = full.TEXT.index(f"<{cut}"), f"</{cut}>"
+    ends = full.TEXT.index(end) + len(end)
+    kept = full.TEXT[begins:ends] if more else ""
+    with pytest.raises(DecodeError):
+        read_envelope((full.TEXT[:begins] + more + kept + full.TEXT[ends:]).encode())
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        pytest.param(right, wrong, id=wrong[:40], marks=pytest.mark.spec(*statements))
+        for right, wrong, *statements in (
+            ("<id>uuid:26626@", "<id>26626@", "MQSRM-2.2.4.3-03"),
+            ("<id>uuid:26626@", "<id>uuid:x@", "MQSRM-2.2.4.3-03"),
+            (f"26626@{full.SENDER}", "26626@me", "MQSRM-2.2.4.3-03"),
+            ("<expiresAt>20070619T170058", "<expiresAt>2007-06-19T17:00:58", "MQSRM-2.2.5.1.1-02"),
+            ("<sentAt>20070619T165958", "<sentAt>20070619T165960", "MQSRM-2.2.5.1.2-01"),
+            ("<streamId>uid:", "<streamId>uuid:", "MQSRM-2.2.5.3.1-02"),
+            ("\\4839986701558349830", "", "MQSRM-2.2.5.3.1-03"),
+            ("\\4839986701558349830", "/4839986701558349830", "MQSRM-2.2.5.3.1-03"),
+            ("\\4839986701558349830", "\\18446744073709551616", "MQSRM-2.2.5.3.1-03"),
+            ("<current>1<", "<current>one<", "MQSRM-2.2.5.3.2-02"),
+            ("<previous>9<", "<previous>-1<", "MQSRM-2.2.5.3.3-01"),
+            ("<Class>0<", "<Class>NORMAL<", "MQSRM-2.2.6.1-02"),
+            ("<Priority>5<", "<Priority>8<", "MQSRM-2.2.6.2-02"),
+            ("<Priority>5<", "<Priority>high<", "MQSRM-2.2.6.2-02"),
+            ("<Correlation>AQID", "<Correlation>AQ*D", "MQSRM-2.2.6.5-01"),
+            (f"<ConnectorType>{full.CONNECTOR}", "<ConnectorType>7", "MQSRM-2.2.6.7-01"),
+            ("<App>36<", "<App>x<", "MQSRM-2.2.6.8-01"),
+            ("<BodyType>8<", "<BodyType>text<", "MQSRM-2.2.6.9-02"),
+            ("<HashAlgorithm>32772<", "<HashAlgorithm>SHA1<", "MQSRM-2.2.6.10-01"),
+            (f"<ConnectorId>{full.CONNECTOR_MANAGER}", "<ConnectorId>7", "MQSRM-2.2.6.11-01"),
+            (f"<SourceQmGuid>{full.SENDER}", "<SourceQmGuid>ALPHA", "MQSRM-2.2.6.13-02"),
+            ("<TTrq>20070619T170028", "<TTrq>4 days", "MQSRM-2.2.6.17-02"),
+            (
+                "<SourceQmGuid>",
+                "<Provider><Name>a</Name></Provider><SourceQmGuid>",
+                "MQSRM-2.2.6.12-01",
+            ),
+            (
+                "<SourceQmGuid>",
+                "<Provider><Type>a</Type><Name>b</Name></Provider><SourceQmGuid>",
+                "MQSRM-2.2.6.12-02",
+            ),
+            (
+                "<SourceQmGuid>",
+                "<Provider><Type>1</Type></Provider><SourceQmGuid>",
+                "MQSRM-2.2.6.12-03",
+            ),
+            ('xmlns="msmq.namespace.xml"', 'xmlns="another"', "MQSRM-2.2.6-02"),
+            (
+                'xmlns="http://schemas.xmlsoap.org/srmp/"',
+                'xmlns="another"',
+                "MQSRM-2.2.5-01",
+                "MQSRM-2.2.5.1-01",
+            ),
+            (
+                'xmlns="http://schemas.xmlsoap.org/rp/"',
+                'xmlns="http://schemas.xmlsoap.org/rp"',
+                "MQSRM-2.2.4-02",
+            ),
+            (
+                "http://schemas.xmlsoap.org/soap/envelope/",
+                "http://www.w3.org/2003/05/soap-envelope",
+                "MQSRM-2.2.2-01",
+                "MQSRM-2.2.2-02",
+            ),
+        )
+    ],
+)
+def test_what_an_element_cannot_say_is_refused(right: str, wrong: str) -> None:
+    with pytest.raises(DecodeError):
+        read_envelope(full.changed(right, wrong))
+
+
+@pytest.mark.parametrize("wrong", ["<receivedAt>now<", "<decidedAt>never<", "<decision>maybe<"])
+@pytest.mark.spec("MQSRM-2.2.5.4-03", "MQSRM-2.2.5.5-03", "MQSRM-2.2.5.5-05")
+def test_a_receipt_has_a_date_and_one_of_two_decisions(wrong: str) -> None:
+    name = wrong[: wrong.index(">") + 1]
+    begins = RECEIPT.index(name)
+    ends = RECEIPT.index("<", begins + 1)
+    with pytest.raises(DecodeError):
+        read_envelope((RECEIPT[:begins] + wrong + RECEIPT[ends + 1 :]).encode())
+    for decision in ("positive", "negative"):
+        told = RECEIPT.replace(">positive<", f">{decision}<")
+        receipt = read_envelope(told.encode()).commitment_receipt
+        assert receipt is not None
+        assert receipt.positive is (decision == "positive")
+
+
+@pytest.mark.spec("MQSRM-2.2.2-06", "MQSRM-2.2.5.1.3-01")
+def test_what_stands_in_the_body_or_answers_something_is_ignored() -> None:
+    plain = read_envelope(full.TEXT.encode())
+    for old, new in (
+        ("<se:Body></se:Body>", "<se:Body>text<order se:mustUnderstand='1'/></se:Body>"),
+        ("<sentAt>", "<inReplyTo>uuid:1@x</inReplyTo><sentAt>"),
+    ):
+        assert read_envelope(full.changed(old, new)) == plain
+
+
+@pytest.mark.spec("MQSRM-2.2.5-01")
+def test_a_namespace_is_declared_for_all_or_for_each() -> None:
+    declared = ' xmlns="http://schemas.xmlsoap.org/srmp/"'
+    text = full.TEXT.replace(declared, "", 1)
+    for name in ("properties", "services", "stream"):
+        text = text.replace(f"<{name} ", f"<{name}{declared} ")
+    assert read_envelope(text.encode()) == read_envelope(full.TEXT.encode())
+
+
+@pytest.mark.spec("MQSRM-2.2.6.14-01", "MQSRM-2.2.6.15-01", "MQSRM-2.2.6.16-01")
+def test_names_in_a_list_have_white_space_between_them() -> None:
+    spread = full.TEXT.replace("q1\n", "q1 \t\r\n ").replace("q3\n", "q3 ").replace("q5\n", "q5\t")
+    found, plain = (read_envelope(text.encode()).msmq for text in (spread, full.TEXT))
+    assert found is not None
+    assert found == plain
+    assert found.destinations == ("http://b/msmq/q1", "http://b/msmq/q2")
+    assert found.administration == ("http://a/msmq/q3", "http://a/msmq/q4")
+    assert found.responses == ("http://a/msmq/q5", "http://a/msmq/q6")
+
+
+@pytest.mark.spec("MQSRM-2.2.6.12-04")
+def test_a_provider_is_any_text() -> None:
+    named = "<Provider><Type>1</Type><Name>A provider, v1.0</Name></Provider><SourceQmGuid>"
+    msmq = read_envelope(full.changed("<SourceQmGuid>", named)).msmq
+    assert msmq is not None
+    assert msmq.provider == Provider(1, "A provider, v1.0")

@@ -13,6 +13,7 @@ from openmsmq.wire.srmp.reading import read_envelope
 from openmsmq.wire.srmp.writing import write_envelope
 from tests.golden import golden_post
 from tests.strategies.envelopes import envelopes
+from tests.unit.wire.srmp.full_envelope import TEXT
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from tests.strategies.envelopes import envelopes
         "mqsrm-4.5-multicast",
     ],
 )
-@pytest.mark.spec("MQSRM-2.2.4-02", "MQSRM-2.2.4-03", "MQSRM-2.2.5.1-02")
+@pytest.mark.spec("MQSRM-2.2.2-01", "MQSRM-2.2.5-01", "MQSRM-2.2.6-01")
 def test_an_envelope_that_is_printed_in_one_line_is_written_so(name: str) -> None:
     headers, content = golden_post(name)
     text = read_compound(headers["content-type"], content).envelope
@@ -54,3 +55,24 @@ def test_a_queue_whose_name_no_xml_can_have_is_refused() -> None:
         write_envelope(
             Envelope(to="http://a/msmq/q", services=Services(delivery=True, send_to="\x01"))
         )
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=block[1:10], marks=pytest.mark.spec(*statements))
+        for block, *statements in (
+            (
+                '<path xmlns="http://schemas.xmlsoap.org/rp/" se:mustUnderstand="1">',
+                "MQSRM-2.2.4-02",
+                "MQSRM-2.2.4-03",
+            ),
+            ('<properties se:mustUnderstand="1">', "MQSRM-2.2.5.1-02"),
+            ('<services se:mustUnderstand="1">', "MQSRM-2.2.5.2-01"),
+            ('<stream se:mustUnderstand="1">', "MQSRM-2.2.5.3-01"),
+            ('<Msmq xmlns="msmq.namespace.xml">', "MQSRM-2.2.6-02"),
+        )
+    ],
+)
+def test_a_block_is_marked_as_it_has_to_be(block: str) -> None:
+    assert write_envelope(read_envelope(TEXT.encode())).decode().count(block) == 1

@@ -25,6 +25,7 @@ from openmsmq.wire.headers.queue_names import DirectName
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import encode
 from openmsmq.wire.srmp.arriving import arrived_message
+from openmsmq.wire.srmp.kinds import Kind, kind_of
 from openmsmq.wire.srmp.multicast import TO, read_multicast
 
 
@@ -49,7 +50,7 @@ class MulticastArrivals:
             envelope, parts = read_multicast(payload)
             if envelope.to.upper() != f"{TO}{group}":
                 raise DecodeError(TO, 0, f"an envelope to {envelope.to[:80]}")
-            if envelope.is_receipt or envelope.stream is not None:
+            if kind_of(envelope) is not Kind.MESSAGE or envelope.stream is not None:
                 raise DecodeError(TO, 0, "receipts and streams do not travel by multicast")
             # Nobody may be asked for receipts by everybody, and nothing is durable.
             envelope = msgspec.structs.replace(envelope, services=None)

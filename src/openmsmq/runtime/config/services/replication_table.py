@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -77,6 +78,11 @@ class ReplicationTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
             le=8760,
         ),
     ] = 24
+
+    @property
+    def own_name(self) -> str:
+        """What this computer is called in the log."""
+        return self.member or socket.gethostname()
 
     @property
     def times(self) -> LeaseTimes:

@@ -19,6 +19,7 @@ from openmsmq.analysis.events import (
     Anomaly,
     DatagramItem,
     Event,
+    HttpItem,
     Moment,
     PacketItem,
     SessionSummary,
@@ -29,7 +30,7 @@ from openmsmq.analysis.traffic import Traffic
 from openmsmq.analysis.transports import Ports
 from openmsmq.capture.tcp_streams import Connection
 from openmsmq.spark.pipelines.capture.files import Seen
-from openmsmq.spark.pipelines.capture.packets import datagram_row, packet_row
+from openmsmq.spark.pipelines.capture.packets import datagram_row, http_row, packet_row
 from openmsmq.spark.pipelines.capture.rows import Row, SessionRow, anomaly, time_us
 from openmsmq.wire.packets import UserMessage
 
@@ -81,6 +82,12 @@ class _RowWriter:
                 case PacketItem():
                     row = packet_row(event, *self._place(event.frame), _key(event.connection))
                     if isinstance(event.packet, UserMessage):
+                        self._waiting[event.number] = row
+                    else:
+                        yield row
+                case HttpItem():
+                    row = http_row(event, *self._place(event.frame), _key_of(event))
+                    if event.message is not None and event.connection is not None:
                         self._waiting[event.number] = row
                     else:
                         yield row
@@ -144,6 +151,10 @@ class _RowWriter:
 
     def _place(self, frame: int) -> tuple[str, int]:
         return self._files[frame >> _FRAME_BITS], frame & _FRAME_MASK
+
+
+def _key_of(item: HttpItem) -> str | None:
+    return None if item.connection is None else _key(item.connection)
 
 
 @functools.lru_cache(maxsize=16)

@@ -15,20 +15,34 @@ import pyarrow as pa
 from openmsmq.analysis.kinds import AnomalyKind
 from openmsmq.analysis.transports import Ports, TransportReader
 from openmsmq.capture.frames import Frame, read_frames
-from openmsmq.capture.link_layers import Endpoint, Protocol, TcpSegment, Transport, UdpDatagram
+from openmsmq.capture.link_layers import (
+    Endpoint,
+    PgmDatagram,
+    Protocol,
+    TcpSegment,
+    Transport,
+    UdpDatagram,
+)
 from openmsmq.capture.source import CaptureError, Read
 
 BATCH_ROWS_MAX: Final = 10_000
 BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
 """A batch may begin another row below it."""
 _INT64_MAX: Final = (1 << 63) - 1
+_PROTOCOLS: Final = {
+    TcpSegment: Protocol.TCP,
+    UdpDatagram: Protocol.UDP,
+    PgmDatagram: Protocol.PGM,
+}
+_GSI: Final = slice(8, 14)
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False):
     """One thing that a file has: a segment, a datagram, or trouble with the file itself."""
 
     conversation: bytes
-    """The same for all that the same two ports say to each other; empty for trouble."""
+    """The same for all that the same two ports say to each other, and for all that is said of a
+    source of multicast; empty for trouble."""
     file: str
     file_time_ns: int
     """When the first frame of the file was captured: the files are read in this order."""
@@ -54,6 +68,8 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
         """The segment or datagram."""
         source = Endpoint(self.source, self.source_port)
         destination = Endpoint(self.destination, self.destination_port)
+        if self.protocol == Protocol.PGM:
+            return PgmDatagram(source, destination, self.payload, self.missing)
         if self.protocol == Protocol.UDP:
             return UdpDatagram(source, destination, self.payload, self.missing)
         return TcpSegment(
@@ -171,9 +187,13 @@ class _FileReader:
 
     def _seen(self, transport: Transport) -> Seen:
         source, destination = transport.source, transport.destination
-        is_tcp = isinstance(transport, TcpSegment)
-        protocol = Protocol.TCP if is_tcp else Protocol.UDP
-        first, second = sorted((_packed(source), _packed(destination)))
+        protocol = _PROTOCOLS[type(transport)]
+        if isinstance(transport, PgmDatagram):
+            # Whoever asks for repairs has the ports the other way round.
+            low, high = sorted((source.port, destination.port))
+            first, second = transport.payload[_GSI], b"%04x%04x" % (low, high)
+        else:
+            first, second = sorted((_packed(source), _packed(destination)))
         return Seen(
             bytes((protocol,)) + first + second,
             self._name,

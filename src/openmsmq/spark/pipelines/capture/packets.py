@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from openmsmq.analysis.comparison import placed
-from openmsmq.analysis.events import DatagramItem, PacketItem
+from openmsmq.analysis.events import DatagramItem, HttpItem, PacketItem
 from openmsmq.analysis.sequences import acknowledgment
 from openmsmq.analysis.traffic import datagram_kind
-from openmsmq.model.identity import MessageId
+from openmsmq.model.identity import NIL_GUID, MessageId
 from openmsmq.model.message import NO_CORRELATION, message_class_name
 from openmsmq.spark.pipelines.capture.rows import PacketRow, Row, time_us
 from openmsmq.wire.bodies.acknowledgments import FinalAck
@@ -64,7 +64,7 @@ def datagram_row(item: DatagramItem, file: str, frame: int) -> Row:
         item,
         file,
         frame,
-        protocol="UDP",
+        protocol=item.protocol.name,
         packet=shown.name,
         explanation=shown.summary or None,
         problem=shown.problem or None,
@@ -72,7 +72,35 @@ def datagram_row(item: DatagramItem, file: str, frame: int) -> Row:
     )
 
 
-def _row(item: PacketItem | DatagramItem, file: str, frame: int, **facts: Any) -> Row:
+def http_row(item: HttpItem, file: str, frame: int, session: str | None) -> Row:
+    """Return the row of a request or answer of HTTP, or of a message of multicast."""
+    shown = view(item.data, item.kind)
+    facts: dict[str, Any] = {}
+    if item.message is not None and item.post is not None:
+        facts = _message_facts(item.message)
+        facts["destination"] = item.post.envelope.to
+        receipt = item.post.envelope.stream_receipt
+        if receipt is not None:
+            facts["sequence_id"] = f"{receipt.sequence:#x}"
+            facts["sequence_number"] = receipt.last
+        if item.message.user.source == NIL_GUID:
+            # Whoever is no queue manager says neither who sent a message nor which it is.
+            facts["message_id"] = facts["source_qm"] = None
+    return _row(
+        item,
+        file,
+        frame,
+        protocol="PGM" if item.connection is None else "HTTP",
+        session=session,
+        stream_offset=item.offset,
+        packet=_MALFORMED if item.problem else shown.name,
+        explanation=shown.summary or None,
+        problem=item.problem or None,
+        **facts,
+    )
+
+
+def _row(item: PacketItem | DatagramItem | HttpItem, file: str, frame: int, **facts: Any) -> Row:
     return PacketRow(
         file=file,
         frame=frame,

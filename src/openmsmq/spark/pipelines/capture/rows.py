@@ -26,7 +26,11 @@ PACKETS: Final = (
     Column("file", _TEXT, "The capture file that has its last byte."),
     Column("frame", _NUMBER, "The frame with its last byte, counted from 1 in the file."),
     Column("time", _TIME, "When that frame was captured."),
-    Column("protocol", _TEXT, "TCP for packets of sessions, UDP for datagrams."),
+    Column(
+        "protocol",
+        _TEXT,
+        "TCP for packets of sessions, HTTP, UDP for datagrams, or PGM for multicast.",
+    ),
     Column("source_address", _TEXT, "The address that sent it."),
     Column("source_port", _SMALL, "The port there."),
     Column("destination_address", _TEXT, "The address to which it went."),
@@ -68,7 +72,7 @@ PACKETS: Final = (
     Column("recoverable_sent_count", _SMALL, "The recoverable ones among them."),
     Column("window", _SMALL, "How many messages its sender lets be under way."),
     # What became of a message in its session.
-    Column("fate", _TEXT, "acknowledged, unacknowledged, in flight, or unknown."),
+    Column("fate", _TEXT, "acknowledged, unacknowledged, refused, in flight, or unknown."),
     Column("acknowledged_time", _TIME, "When the session acknowledged it."),
     Column("round_trip_ms", _FRACTION, "How long that took."),
 )
@@ -86,7 +90,7 @@ SESSIONS: Final = (
     Column("start_time", _TIME, "Its first frame."),
     Column("end_time", _TIME, "Its last frame."),
     Column("duration_s", _FRACTION, "The time between them."),
-    Column("handshake", _TEXT, "complete, refused, unfinished, not captured, or none."),
+    Column("handshake", _TEXT, "complete, refused, unfinished, not captured, none, or http."),
     Column("ending", _TEXT, "closed, reset, refused, unanswered, replaced, or open."),
     Column("client_messages", _NUMBER, "Messages from the client."),
     Column("server_messages", _NUMBER, "Messages from the server."),
