@@ -33,11 +33,13 @@ TRIALS: Final = 4
 TASKS: Final = 4
 ROWS: Final = 10_000
 """Rows of the record batches that Spark gives to a sink, if nobody sets it otherwise."""
-JOBS: Final = ("read", "ingest", "write bodies", "write labels")
+JOBS: Final = ("read", "ingest", "write bodies", "write labels", "write to a growing queue")
 
 _SEED: Final = 13
 _READ: Final = r"private$\backlog"
 _WRITTEN: Final = r"private$\written"
+_GROWN: Final = r"private$\grown"
+"""From which nothing is taken: the store has to move its messages to where it keeps them."""
 
 Taken: TypeAlias = dict[str, float]
 """Microseconds of a core for each message, by who took them."""
@@ -71,6 +73,7 @@ def _serve(own: Path, count: int) -> None:
         with openmsmq.connect(address) as connection:
             connection.create_queue(_READ)
             connection.create_queue(_WRITTEN, transactional=True)
+            connection.create_queue(_GROWN, transactional=True)
         for _ in fill(address, "backlog", count):
             pass
         jobs = _jobs(address, own, count)
@@ -117,11 +120,13 @@ def _jobs(address: str, own: Path, count: int) -> dict[str, Callable[[], None]]:
             copy(Copying(options, str(staging), PARTITION_BY, schema), [each])
 
     rows = _rows(count // TASKS)
+    bodies = [batch.select(["body"]) for batch in rows]
     return {
         "read": read,
         "ingest": ingest,
-        "write bodies": lambda: _write(address, [batch.select(["body"]) for batch in rows]),
-        "write labels": lambda: _write(address, rows),
+        "write bodies": lambda: _write(address, _WRITTEN, bodies),
+        "write labels": lambda: _write(address, _WRITTEN, rows),
+        "write to a growing queue": lambda: _write(address, _GROWN, bodies),
     }
 
 
@@ -141,12 +146,12 @@ def _rows(count: int) -> list[pa.RecordBatch]:
     ]
 
 
-def _write(address: str, rows: list[pa.RecordBatch]) -> None:
+def _write(address: str, queue: str, rows: list[pa.RecordBatch]) -> None:
     from openmsmq.spark.sink.options import read_sink_options
     from openmsmq.spark.sink.writers import BatchWriter
 
     writer = BatchWriter(
-        read_sink_options({"qm": address, "queue": _WRITTEN}),
+        read_sink_options({"qm": address, "queue": queue}),
         {name: name for name in rows[0].schema.names},
     )
     writer.commit([writer.write(iter(rows)) for _ in range(TASKS)])

@@ -68,6 +68,8 @@ class Aside:
                 if size_bytes < needed_bytes:
                     self._files.allocate(file, needed_bytes)
                 self._files.write_through(file, [header, payload], 0)
+                # Only a start reads it; the next file, or the base, can use the memory.
+                self._files.forget(file)
             finally:
                 self._files.close(file)
             if not size_bytes:

@@ -5,6 +5,9 @@ of its key and itself, which is verified whenever it is read. Beside the records
 of the last journal batch that they contain, what was set aside by then, and a note of how far the
 journal went.
 
+Records that were moved here beside each other are kept as one (`bundles` says how): nobody outside
+of this module sees that.
+
 Reading skips what the memtable has changed. Many deleted keys in a row, as at the front of a queue
 that is being emptied, are remembered as a hidden run, so that each is stepped over once.
 """
@@ -14,8 +17,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import struct
-from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
+from heapq import merge
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -25,6 +28,12 @@ import lmdb
 import msgspec
 from zlib_ng.zlib_ng import crc32
 
+from openmsmq.storage.bundles import rewriting
+from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
+from openmsmq.storage.bundles.environment import open_environment
+from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
+from openmsmq.storage.bundles.reading import Reading, cut_to
+from openmsmq.storage.bundles.seeking import Bundles
 from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
@@ -35,20 +44,11 @@ from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFu
 KEY_MAX_BYTES: Final = 511
 """Longest key that LMDB takes."""
 
-MAP_MAX_BYTES: Final = 1 << 40
-"""Address space for the file; it costs nothing until it is used."""
-
-MAP_MIN_BYTES: Final = 1 << 28
-"""With less address space than this a store is not opened."""
-
 GROWTH_BYTES: Final = 8 << 20
 """The file gets its place on the disk in steps of this, before it is written."""
 
 SPARE_BYTES: Final = 1 << 20
 """Kept free in the file for deletions, which need some pages before they free others."""
-
-HIDDEN_RUNS_MAX_COUNT: Final = 1024
-"""Hidden runs that are remembered; beyond it all are forgotten and found again."""
 
 PAGE_MAX_COUNT: Final = 256
 """Records that are fetched at once behind hidden ones."""
@@ -65,31 +65,21 @@ READERS_SUFFIX: Final = "-lock"
 READERS_BYTES: Final = 64 << 10
 """More than the table needs."""
 
-CRC_BYTES: Final = 4
-
-RESIDUE: Final = 0x2144DF1C
-"""The crc32 of anything that is followed by its own crc32, the lowest byte first."""
+REWRITTEN_MAX_BYTES: Final = SPARE_BYTES // 4
+"""What deletions may write again at once: bundles of which they leave something."""
 
 _RECORDS: Final = b"records"
+_BUNDLES: Final = b"bundles"
 _STATE: Final = b"state"
 _APPLIED: Final = b"applied"
 _JOURNAL: Final = b"journal"
 _ASIDE: Final = b"aside"
+_BUNDLED: Final = b"bundled"
 _NOTE: Final = struct.Struct("<QQQ")
 _NOTES: Final = msgspec.msgpack.Decoder(AsideNotes)
 _KEY: Final = itemgetter(0)
 _VALUE: Final = slice(None, -CRC_BYTES)
 """The part of what is stored that is the value; made once, not for each record."""
-
-
-def pack(key: bytes, value: bytes) -> bytes:
-    """Put the checksum of a key and its value behind the value."""
-    return value + crc32(value, crc32(key)).to_bytes(CRC_BYTES, "little")
-
-
-def unpack(key: bytes, stored: bytes) -> bytes | None:
-    """Take the checksum off; None if it is wrong."""
-    return stored[:-CRC_BYTES] if crc32(stored, crc32(key)) == RESIDUE else None
 
 
 def damaged_pages(files: FileOps, path: Path, *, thorough: bool) -> Iterator[str]:
@@ -127,7 +117,7 @@ class Base:
     ) -> None:
         self.path = path
         self._files = files
-        self._runs: list[tuple[bytes, bytes]] = []
+        self._runs = HiddenRuns()
         self._held: lmdb.Transaction | None = None
         self._has_readers = False
         self.applied = 0
@@ -141,7 +131,7 @@ class Base:
             if problem is not None:
                 raise StoreDamaged(f"{problem}: {ADVICE}")
         try:
-            self._env = _open(path, create=create, write=write)
+            self._env = open_environment(path, create=create, write=write)
         except lmdb.Error as error:
             raise self._explain(error, "open") from error
         try:
@@ -150,8 +140,7 @@ class Base:
             self._env.close()
             raise disk_error(error, "open the records", path) from error
         try:
-            self._records = self._env.open_db(_RECORDS, create=create)
-            self._state = self._env.open_db(_STATE, create=create)
+            self._open_trees(create=create, write=write)
             self._begin_reading()
             self.applied = self._read_applied(create=create)
             self.note = self._read_note()
@@ -163,9 +152,22 @@ class Base:
                 raise self._explain(error, "open") from error
             raise
 
+    def _open_trees(self, *, create: bool, write: bool) -> None:
+        self._records = self._env.open_db(_RECORDS, create=create)
+        self._state = self._env.open_db(_STATE, create=create)
+        self._bundled: lmdb._Database | None
+        try:
+            self._bundled = self._env.open_db(_BUNDLES, create=create)
+        except lmdb.NotFoundError:
+            # It was written by a version that had none.
+            self._bundled = self._env.open_db(_BUNDLES) if write else None
+
     def _begin_reading(self) -> None:
         self._reader = self._env.begin(db=self._records, buffers=False)
         self._cursor: lmdb.Cursor[bytes] = self._reader.cursor()
+        self._bundles: Bundles | None = None
+        if self._bundled is not None and self._reader.stat(self._bundled)["entries"]:
+            self._bundles = Bundles(self._reader, self._bundled, self._damaged)
 
     def _read_applied(self, *, create: bool) -> int:
         value = self._read_state(_APPLIED)
@@ -193,7 +195,11 @@ class Base:
     @property
     def count(self) -> int:
         """The number of records."""
-        return self._reader.stat(self._records)["entries"]
+        return self._reader.stat(self._records)["entries"] + self._bundled_count
+
+    @property
+    def _bundled_count(self) -> int:
+        return int.from_bytes(self._read_state(_BUNDLED) or b"", "little")
 
     @property
     def size_bytes(self) -> int:
@@ -205,18 +211,22 @@ class Base:
     def contains(self, key: bytes) -> bool:
         """Whether a key is there."""
         try:
-            return self._cursor.set_key(key)
+            return self._cursor.set_key(key) or self._in_bundle(key) is not None
         except lmdb.Error as error:
             raise self._explain(error, "read") from error
+
+    def _in_bundle(self, key: bytes) -> bytes | None:
+        bundle = None if self._bundles is None else self._bundles.around(key)
+        return None if bundle is None else bundle.get(key)
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, or None."""
         try:
             stored = self._reader.get(key)
+            if stored is None:
+                return self._in_bundle(key)
         except lmdb.Error as error:
             raise self._explain(error, "read") from error
-        if stored is None:
-            return None
         value = unpack(key, stored)
         return self._damaged(key) if value is None else value
 
@@ -230,6 +240,32 @@ class Base:
         reverse: bool,
     ) -> list[tuple[bytes, bytes]]:
         """Return up to `limit` records whose keys are in none of the `hidden` containers."""
+        if self._bundles is None:
+            return self._single(start, stop, limit, hidden, reverse=reverse)
+        reading = Reading(self._bundles, self._runs, (start, stop), limit, hidden)
+        try:
+            if reverse:
+                return reading.backwards(
+                    lambda low, high, wanted: self._single(low, high, wanted, hidden, reverse=True)
+                )
+            return reading.forwards(
+                lambda low, high, wanted: self._single(low, high, wanted, hidden, reverse=False)
+            )
+        except lmdb.Error as error:
+            raise self._explain(error, "read") from error
+
+    def _single(
+        self,
+        start: bytes,
+        stop: bytes,
+        limit: int,
+        hidden: Sequence[Container[bytes]],
+        *,
+        reverse: bool,
+    ) -> list[tuple[bytes, bytes]]:
+        """Return the same of a range in which no bundle is."""
+        if start >= stop:
+            return []
         try:
             pages = self._pages(start, stop, limit, hidden, reverse=reverse)
             found: list[tuple[bytes, bytes]] = []
@@ -257,7 +293,7 @@ class Base:
         """Yield the visible records of a range in pieces, and remember hidden runs on the way."""
         cursor = self._cursor
         there = self._seek_last(stop) if reverse else cursor.set_range(start)
-        run: tuple[bytes, bytes] | None = None
+        run: Run | None = None
         length = limit
         while there:
             if self._runs:
@@ -270,13 +306,13 @@ class Base:
                 # A whole page would be read in vain.
                 return
             page = list(islice(cursor.iterprev() if reverse else cursor.iternext(), length))
-            inside = _inside(page, start, stop, reverse=reverse)
+            inside = cut_to(page, start, stop, reverse=reverse)
             visible = inside
             for container in hidden:
                 visible = [item for item in visible if item[0] not in container]
             if inside and (not visible or visible[0] is not inside[0]):
                 lead = inside.index(visible[0]) if visible else len(inside)
-                run = self._remember(inside[0][0], inside[lead - 1][0], run)
+                run = self._runs.remember(inside[0][0], inside[lead - 1][0], run)
             if visible:
                 run = None
                 yield visible
@@ -289,13 +325,12 @@ class Base:
     def _seek_last(self, stop: bytes) -> bool:
         return self._cursor.prev() if self._cursor.set_range(stop) else self._cursor.last()
 
-    def _jump(self, *, reverse: bool) -> tuple[tuple[bytes, bytes] | None, bool]:
+    def _jump(self, *, reverse: bool) -> tuple[Run | None, bool]:
         """If the cursor is in a hidden run, go behind it."""
-        key = self._cursor.key()
-        place = bisect_right(self._runs, key, key=_KEY) - 1
-        if place < 0 or key > self._runs[place][1]:
+        run = self._runs.at(self._cursor.key())
+        if run is None:
             return None, True
-        low, high = run = self._runs[place]
+        low, high = run
         if reverse:
             return run, self._seek_last(low)
         there = self._cursor.set_range(high)
@@ -303,30 +338,16 @@ class Base:
             there = self._cursor.next()
         return run, there
 
-    def _remember(
-        self, one: bytes, other: bytes, before: tuple[bytes, bytes] | None
-    ) -> tuple[bytes, bytes]:
-        """Note that every record between two keys, and in the run before them, is hidden."""
-        low, high = min(one, other), max(one, other)
-        if before is not None:
-            low, high = min(low, before[0]), max(high, before[1])
-        first = bisect_left(self._runs, low, key=_KEY)
-        last = bisect_right(self._runs, high, key=_KEY)
-        if last > first:
-            high = max(high, self._runs[last - 1][1])
-        self._runs[first:last] = [(low, high)]
-        if len(self._runs) > HIDDEN_RUNS_MAX_COUNT:
-            self._runs = []
-        return low, high
-
     def _damaged(self, key: bytes) -> NoReturn:
         raise StoreDamaged(f"{self.path}: the checksum of record {key.hex()} is wrong: {ADVICE}")
 
     def every_record(self) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield all keys and values in order, None for a value whose checksum is wrong."""
         try:
-            for key, stored in self._reader.cursor().iternext():
-                yield key, unpack(key, stored)
+            stored = self._reader.cursor().iternext()
+            single = ((key, unpack(key, value)) for key, value in stored)
+            bundled = () if self._bundles is None else self._bundles.every()
+            yield from merge(single, bundled, key=_KEY)
         except lmdb.Error as error:
             raise self._explain(error, "read") from error
 
@@ -346,22 +367,26 @@ class Base:
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
-        # This is `pack`, written out because it runs once for each message.
-        puts = [
-            (key, value + crc32(value, crc32(key)).to_bytes(CRC_BYTES, "little"))
-            for key, value in changes
-            if value is not None
-        ]
-        deletions = [key for key, value in changes if value is None]
+        try:
+            work = rewriting.rewriting_of(
+                changes,
+                self._bundles,
+                lambda key: self._cursor.key() if self._cursor.set_range(key) else None,
+            )
+        except lmdb.Error as error:
+            raise self._explain(error, "read") from error
+        puts = [key for key, value in changes if value is not None]
+        if not puts and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
+            # On a full disk only a little place is kept for deletions.
+            middle = len(changes) // 2
+            self.write(changes[:middle])
+            self.write(changes[middle:], applied=applied, note=note, aside=aside)
+            return
         if puts:
-            self._take_place(sum([len(key) + len(stored) for key, stored in puts]) * 2)
+            self._take_place(work.put_bytes * 2)
         try:
             with self._env.begin(write=True, db=self._records) as transaction:
-                cursor = transaction.cursor()
-                for key in deletions:
-                    if cursor.set_key(key):
-                        cursor.delete()
-                cursor.putmulti(puts)
+                self._carry_out(transaction, work)
                 if applied is not None:
                     number = applied.to_bytes(8, "little")
                     transaction.put(_APPLIED, pack(_APPLIED, number), db=self._state)
@@ -381,15 +406,25 @@ class Base:
         self.note = note or self.note
         self.aside = self.aside if aside is None else aside
         if puts and self._runs:
-            self._forget_runs([key for key, _ in puts])
+            self._runs.forget(sorted(puts))
+
+    def _carry_out(self, transaction: lmdb.Transaction, work: rewriting.Rewriting) -> None:
+        work.carry_out(transaction, self._bundled)
+        if work.gained_count:
+            count = (self._bundled_count + work.gained_count).to_bytes(8, "little")
+            transaction.put(_BUNDLED, pack(_BUNDLED, count), db=self._state)
 
     def clear(self, start: bytes, stop: bytes, limit: int) -> bytes:
         """Delete up to `limit` records of a range in one transaction, on the disk on return.
 
-        Gives where the rest begins: `stop` if nothing is left.
+        As many bundles may go with them. Gives where the rest begins: `stop` if nothing is left.
         """
         rest = stop
         try:
+            work = rewriting.Rewriting()
+            if self._bundles is not None:
+                work, stop = rewriting.clearing_of(start, stop, limit, self._bundles)
+                rest = stop
             with self._env.begin(write=True, db=self._records) as transaction:
                 cursor = transaction.cursor()
                 cursor.set_range(start)
@@ -401,6 +436,7 @@ class Base:
                         break
                     cursor.delete()
                     left -= 1
+                self._carry_out(transaction, work)
         except lmdb.Error as error:
             raise self._write_error(error, limit) from error
         self._reader.abort()
@@ -410,7 +446,8 @@ class Base:
     def _take_place(self, needed_bytes: int) -> None:
         """Find out before a transaction whether the disk has room for it."""
         page_bytes = self._env.stat()["psize"]
-        trees = [self._env.stat(), *map(self._reader.stat, (self._records, self._state))]
+        parts = (self._records, self._state, self._bundled)
+        trees = [self._env.stat(), *[self._reader.stat(part) for part in parts if part is not None]]
         page_count = sum(
             tree["branch_pages"] + tree["leaf_pages"] + tree["overflow_pages"] for tree in trees
         )
@@ -439,15 +476,6 @@ class Base:
                 if probe.errno in FULL:
                     return disk_error(probe, "write the records", self.path)
         return self._explain(error, "write")
-
-    def _forget_runs(self, keys: list[bytes]) -> None:
-        """Drop the hidden runs in which a record has become visible; `keys` are in order."""
-
-        def visible(run: tuple[bytes, bytes]) -> bool:
-            place = bisect_left(keys, run[0])
-            return place < len(keys) and keys[place] <= run[1]
-
-        self._runs = [run for run in self._runs if not visible(run)]
 
     def _explain(self, error: lmdb.Error, verb: str) -> StoreError:
         if isinstance(error, lmdb.MapFullError) or error.code in FULL:
@@ -492,9 +520,8 @@ class Base:
             raise disk_error(error, "note who reads", path) from error
         self._env.close()
         try:
-            self._env = _open(self.path, create=False, write=True, lock=True)
-            self._records = self._env.open_db(_RECORDS, create=False)
-            self._state = self._env.open_db(_STATE, create=False)
+            self._env = open_environment(self.path, create=False, write=True, lock=True)
+            self._open_trees(create=False, write=True)
             self._begin_reading()
         except lmdb.Error as error:
             raise StoreFailed(f"cannot open {self.path} again ({error}): start again") from error
@@ -514,37 +541,3 @@ class Base:
         if self._has_readers:
             with contextlib.suppress(OSError):
                 self._files.remove(self.path.with_name(self.path.name + READERS_SUFFIX))
-
-
-def _inside(
-    page: list[tuple[bytes, bytes]], start: bytes, stop: bytes, *, reverse: bool
-) -> list[tuple[bytes, bytes]]:
-    """Cut a page at the end of the range."""
-    if not page:
-        return page
-    last = page[-1][0]
-    if reverse:
-        return page if last >= start else [item for item in page if item[0] >= start]
-    return page if last < stop else page[: bisect_left(page, stop, key=_KEY)]
-
-
-def _open(path: Path, *, create: bool, write: bool, lock: bool = False) -> lmdb.Environment:
-    """Open LMDB with as much address space as the platform gives."""
-    map_size = MAP_MAX_BYTES
-    while True:
-        try:
-            return lmdb.open(
-                str(path),
-                subdir=False,
-                create=create,
-                mode=0o600,
-                readonly=not write,
-                map_size=map_size,
-                max_dbs=2,
-                lock=lock,
-                meminit=False,
-            )
-        except (lmdb.MemoryError, OverflowError):
-            if map_size <= MAP_MIN_BYTES:
-                raise
-            map_size //= 2

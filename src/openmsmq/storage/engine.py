@@ -173,25 +173,7 @@ class JournaledStore:
         """Return up to `limit` records with `start` <= key < `stop`, in order of their keys."""
         if limit <= 0 or start >= stop:
             return []
-        memtable = self._memtable
-        young = memtable.records(start, stop, limit, reverse=reverse)
-        if len(young) == limit:
-            # Behind the last of these no record of the base can be wanted.
-            if reverse:
-                start = young[-1][0]
-            else:
-                stop = young[-1][0]
-        hidden = memtable.hiding(has_young=bool(young))
-        parts = memtable.outside_gone(start, stop) if memtable.gone else [(start, stop)]
-        old: list[tuple[bytes, bytes]] = []
-        for low, high in reversed(parts) if reverse else parts:
-            found = self._base.records(low, high, limit - len(old), hidden, reverse=reverse)
-            old = old + found if old else found
-            if len(old) >= limit:
-                break
-        if not old or not young:
-            return old or young
-        return sorted(old + young, reverse=reverse)[:limit]
+        return self._memtable.scan(self._base.records, start, stop, limit, reverse=reverse)
 
     # Writing.
 

@@ -25,6 +25,8 @@ _SYNCED: Final[int] = getattr(os, "RWF_DSYNC", 0)
 _NOT_OFFERED: Final = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS})
 """How kernels and file systems say that they do not."""
 
+_FORGET: Final[int | None] = getattr(os, "POSIX_FADV_DONTNEED", None)
+
 _ZEROES: Final = bytes(1 << 20)
 
 
@@ -77,6 +79,13 @@ class FileOps:
     def sync(self, file: int) -> None:
         """Return when what was written is on the disk."""
         os.fdatasync(file)
+
+    def forget(self, file: int) -> None:
+        """Let the kernel give back the memory in which it has what is on the disk of a file."""
+        if _FORGET is not None:
+            # It is advice, and not every file system takes it.
+            with contextlib.suppress(OSError):
+                os.posix_fadvise(file, 0, 0, _FORGET)
 
     def sync_directory(self, path: Path) -> None:
         """Return when the names in a directory are on the disk."""

@@ -12,9 +12,9 @@ is moved into the base before: what is there of a gone range is older than the r
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Final
+from typing import Final, Protocol
 
 from openmsmq.storage.keys import KeyIndex
 
@@ -24,6 +24,22 @@ CHANGE_COST_BYTES: Final = 256
 
 _START: Final = itemgetter(0)
 _STOP: Final = itemgetter(1)
+
+
+class BaseRecords(Protocol):
+    """How the base is read."""
+
+    def __call__(
+        self,
+        start: bytes,
+        stop: bytes,
+        limit: int,
+        hidden: Sequence[Container[bytes]],
+        *,
+        reverse: bool,
+    ) -> list[tuple[bytes, bytes]]:
+        """Return up to `limit` records whose keys are in none of the `hidden` containers."""
+        ...
 
 
 class Memtable:
@@ -166,6 +182,61 @@ class Memtable:
                     assert value is not None
             found.append((key, value))
         return found
+
+    def scan(
+        self, base: BaseRecords, start: bytes, stop: bytes, limit: int, *, reverse: bool
+    ) -> list[tuple[bytes, bytes]]:
+        """Return up to `limit` records, from here or the base, in order of their keys."""
+        first = self._index.between(start, stop, 1)
+        if not first:
+            return self._old(base, start, stop, limit, reverse=reverse, has_young=False)
+        if reverse:
+            return self._merged(base, start, stop, limit, reverse=True)
+        # In front of the first young record only deletions hide something, and a reader of a long
+        # backlog is there for most of the time.
+        border = first[0]
+        found = self._old(base, start, border, limit, reverse=False, has_young=False)
+        if len(found) == limit:
+            return found
+        return found + self._merged(base, border, stop, limit - len(found), reverse=False)
+
+    def _merged(
+        self, base: BaseRecords, start: bytes, stop: bytes, limit: int, *, reverse: bool
+    ) -> list[tuple[bytes, bytes]]:
+        """Return the same of a range in which both may have some."""
+        young = self.records(start, stop, limit, reverse=reverse)
+        if len(young) == limit:
+            # Behind the last of these no record of the base can be wanted.
+            if reverse:
+                start = young[-1][0]
+            else:
+                stop = young[-1][0]
+        old = self._old(base, start, stop, limit, reverse=reverse, has_young=bool(young))
+        if not old or not young:
+            return old or young
+        return sorted(old + young, reverse=reverse)[:limit]
+
+    def _old(
+        self,
+        base: BaseRecords,
+        start: bytes,
+        stop: bytes,
+        limit: int,
+        *,
+        reverse: bool,
+        has_young: bool,
+    ) -> list[tuple[bytes, bytes]]:
+        """Return what counts of the base."""
+        hidden = self.hiding(has_young=has_young)
+        if not self.gone:
+            return base(start, stop, limit, hidden, reverse=reverse)
+        parts = self.outside_gone(start, stop)
+        old: list[tuple[bytes, bytes]] = []
+        for low, high in reversed(parts) if reverse else parts:
+            old += base(low, high, limit - len(old), hidden, reverse=reverse)
+            if len(old) >= limit:
+                break
+        return old
 
     # The way into the base.
 

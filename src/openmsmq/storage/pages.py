@@ -39,7 +39,7 @@ _NO_PAGE: Final = 0xFFFFFFFFFFFFFFFF
 _META_COUNT: Final = 2
 _PAGE_SIZES: Final = frozenset(1 << bits for bits in range(9, 17))
 _TREES_MAX_COUNT: Final = 16
-"""Trees that the main one may name; ours has two."""
+"""Trees that the main one may name; ours has three."""
 
 
 class _Tree(msgspec.Struct):

@@ -262,6 +262,32 @@ def test_to_take_writes_no_value_again(tmp_path: Path) -> None:
     store.close()
 
 
+def test_what_is_set_aside_does_not_stay_in_memory_twice(tmp_path: Path) -> None:
+    requests: list[str] = []
+
+    class Listening(FileOps):
+        def write_through(self, file: int, parts: Sequence[bytes], offset: int) -> None:
+            super().write_through(file, parts, offset)
+            requests.append(f"write {Path(f'/proc/self/fd/{file}').readlink().name}")
+
+        def forget(self, file: int) -> None:
+            super().forget(file)
+            requests.append(f"forget {Path(f'/proc/self/fd/{file}').readlink().name}")
+
+    store = open_store(tmp_path, files=Listening())
+    store.commit(set_aside(b"a"))
+    # What is not on the disk yet, the kernel would keep.
+    assert [each for each in requests if "aside" in each] == [
+        "write aside-00000001.log",
+        "forget aside-00000001.log",
+    ]
+    store.abandon()
+    store = open_store(tmp_path)
+    store.commit(take(b"a", 1))
+    assert store.get(entry(5)) == b"facts " + values(b"a")[4]
+    store.close()
+
+
 def test_ranges_are_deleted_before_anything_is_taken_also_by_a_start(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     for letter in (b"a", b"b"):

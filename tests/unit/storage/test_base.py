@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.storage.base import Base, pack, unpack
+from openmsmq.storage.base import Base
+from openmsmq.storage.bundles.checksums import pack, unpack
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.port import StoreDamaged
 

@@ -128,6 +128,39 @@ def test_where_a_write_cannot_sync_it_is_followed_by_a_sync(
     files.close(file)
 
 
+def test_what_is_forgotten_is_still_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advised: list[tuple[int, ...]] = []
+    advise = os.posix_fadvise
+
+    def listen(*request: int) -> None:
+        advised.append(request)
+        advise(*request)
+
+    monkeypatch.setattr(os, "posix_fadvise", listen)
+    files = FileOps()
+    file = files.open(tmp_path / "file", create=True)
+    files.write_through(file, [b"one", b"two"], 0)
+    files.forget(file)
+    assert advised == [(file, 0, 0, os.POSIX_FADV_DONTNEED)]
+    assert files.read(file, 20, 0) == b"onetwo"
+    files.close(file)
+
+
+def test_where_files_cannot_be_forgotten_nothing_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "posix_fadvise", refuse)
+    files = FileOps()
+    file = files.open(tmp_path / "file", create=True)
+    files.forget(file)
+    files.close(file)
+
+
 def test_a_disk_that_fails_to_write_through_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import Phase, settings
 
+from openmsmq.storage.base import Base
+from openmsmq.storage.files import FileOps
 from tests.sim.mutants import Mutant, applied
 from tests.unit.storage import damaged_pages
 from tests.unit.storage import test_aside as aside
@@ -28,6 +30,7 @@ from tests.unit.storage import test_pages as pages
 from tests.unit.storage import test_recovery as recovery
 from tests.unit.storage.backups import test_snapshot as snapshot
 from tests.unit.storage.backups import test_writing as writing
+from tests.unit.storage.bundles import test_rewriting as bundles
 
 
 class Defect(NamedTuple):
@@ -176,6 +179,64 @@ DEFECTS = [
         "self._damaged(key) if value is None else value",
         "stored[:-4]",
         base.test_a_damaged_value_is_an_error_for_every_way_to_read_it,
+    ),
+    # Bundles.
+    Defect(
+        "the checksum of a bundle is not looked at",
+        "storage.bundles.bundle:decode",
+        "not is_whole(last, stored)",
+        "False",
+        bundles.test_a_damaged_bundle_is_an_error_for_every_way_to_read_it,
+    ),
+    Defect(
+        "a bundle is made over a record that lies between",
+        "storage.bundles.rewriting:rewriting_of",
+        "following is not None and following <= last",
+        "False",
+        bundles.test_what_lies_between_two_records_keeps_them_out_of_one_bundle,
+    ),
+    Defect(
+        "a bundle is made over another one",
+        "storage.bundles.rewriting:rewriting_of",
+        "reaching is not None and reaching.first <= last",
+        "False",
+        bundles.test_what_lies_between_two_records_keeps_them_out_of_one_bundle,
+    ),
+    Defect(
+        "what is left of a bundle goes with what is deleted",
+        "storage.bundles.rewriting:_change_bundles",
+        "work.keep(sorted(left.items()))",
+        "pass",
+        bundles.test_a_bundle_that_is_emptied_piece_by_piece_ends_as_single_records,
+    ),
+    Defect(
+        "the last records of a bundle stay when a range is cleared",
+        "storage.bundles.rewriting:clearing_of",
+        "record[0] not in gone",
+        "record[0] not in gone or record[0] == bundle.last",
+        bundles.test_clearing_a_range_leaves_what_is_outside_of_it,
+    ),
+    Defect(
+        "a record that is put into a bundle is not seen",
+        "storage.bundles.rewriting:_change_bundles",
+        "left[key] = value",
+        "pass",
+        bundles.test_a_record_inside_of_a_bundle_is_changed,
+    ),
+    Defect(
+        "deletions may write as much as they like",
+        "storage.base:Base.write",
+        "not puts and len(changes) > 1",
+        "False",
+        bundles.test_deletions_write_little_at_once,
+    ),
+    Defect(
+        "hidden records at the front of a bundle are not remembered",
+        "storage.bundles.reading:Reading._take",
+        "if lead and not self._found:",
+        "if False:",
+        bundles.test_emptying_a_queue_steps_over_each_deleted_record_once,
+        {"reverse": False},
     ),
     Defect(
         "pages are not looked at before LMDB is asked",
@@ -513,6 +574,7 @@ def fixtures(defect: Defect, tmp_path: Path) -> dict[str, Any]:
         "recycled": lambda: Request(tmp_path).getfixturevalue("recycled"),
         "directory": lambda: maintenance.make_store(tmp_path),
         "whole": lambda: whole_file(tmp_path),
+        "base": lambda: Base(FileOps(), tmp_path / "records.mdb", create=True),
     }
     if hasattr(defect.test, "hypothesis"):
         return {}

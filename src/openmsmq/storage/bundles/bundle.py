@@ -1,0 +1,121 @@
+"""One bundle: records that follow each other, as one value under the last of their keys.
+
+LMDB takes about as long to put or to find a value of 32 KiB as one of a message, and fills its
+pages with it; of records of little more than 1 KiB only two go into a page. So what is moved into
+the base beside each other is kept there beside each other. The keys of a bundle have everything but
+their last eight bytes in common: they are messages of one queue with the same priority.
+
+A bundle is never changed. When some of its records are, it is replaced by one of what is left.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from operator import itemgetter
+from typing import Final
+
+import msgspec
+
+from openmsmq.storage.bundles.checksums import CRC_BYTES, is_whole, pack
+from openmsmq.storage.port import KEY_NUMBER_BYTES
+
+BUNDLE_MAX_BYTES: Final = (8 << 12) - 64
+"""A bundle ends before it is longer: with what stands before it, it fills eight pages of LMDB. To
+take one record out of the middle of it, so much is written again."""
+
+BUNDLE_MIN_COUNT: Final = 4
+"""Fewer records are kept one by one."""
+
+BUNDLE_MIN_BYTES: Final = 8 << 10
+"""So are records that have fewer bytes together. They share pages, and are often changed."""
+
+BUNDLE_MAX_COUNT: Final = 256
+"""A bundle has no more records: whoever wants one decodes all."""
+
+RECORD_COST_BYTES: Final = 8
+"""What key and value need in a bundle beside their bytes, at most."""
+
+Records = Sequence[tuple[bytes, bytes]]
+
+_KEY: Final = itemgetter(0)
+_LAST_NUMBER: Final = b"\xff" * KEY_NUMBER_BYTES
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[list[bytes], list[bytes]])
+
+
+class Bundle:
+    """Records with ascending keys."""
+
+    __slots__ = ("first", "keys", "last", "values")
+
+    def __init__(self, keys: list[bytes], values: list[bytes]) -> None:
+        self.keys = keys
+        self.values = values
+        self.first = keys[0]
+        self.last = keys[-1]
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key, or None."""
+        place = bisect_left(self.keys, key)
+        return self.values[place] if place < len(self.keys) and self.keys[place] == key else None
+
+    def between(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
+        """Return the records with `start` <= key < `stop`."""
+        if start <= self.first and self.last < stop:
+            return list(zip(self.keys, self.values, strict=True))
+        part = slice(bisect_left(self.keys, start), bisect_left(self.keys, stop))
+        return list(zip(self.keys[part], self.values[part], strict=True))
+
+
+def encode(records: Records) -> tuple[bytes, bytes]:
+    """Make the key and the value under which a bundle is kept."""
+    keys = [key for key, _ in records]
+    return keys[-1], pack(keys[-1], _ENCODER.encode((keys, [value for _, value in records])))
+
+
+def decode(last: bytes, stored: bytes) -> Bundle | None:
+    """Read a bundle; None if its checksum is wrong."""
+    if not is_whole(last, stored):
+        return None
+    return Bundle(*_DECODER.decode(memoryview(stored)[:-CRC_BYTES]))
+
+
+def is_worth_it(records: Records, cost_bytes: int) -> bool:
+    """Whether records of which we know what they need are kept as a bundle, not one by one."""
+    return (
+        BUNDLE_MIN_COUNT <= len(records) <= BUNDLE_MAX_COUNT
+        and len(records[0][0]) > KEY_NUMBER_BYTES
+        and BUNDLE_MIN_BYTES <= cost_bytes <= BUNDLE_MAX_BYTES
+    )
+
+
+def cost_of(records: Records) -> int:
+    """Return how long a bundle of records is at most."""
+    return sum([len(key) + len(value) + RECORD_COST_BYTES for key, value in records])
+
+
+def divided(records: Records) -> list[tuple[Records, int]]:
+    """Divide records in order into parts of which each may be a bundle, with what each needs.
+
+    Not every part is one: what is too large or has no neighbours stands alone.
+    """
+    ends = list(
+        accumulate([len(key) + len(value) + RECORD_COST_BYTES for key, value in records], initial=0)
+    )
+    parts: list[tuple[Records, int]] = []
+    start = 0
+    while start < len(records):
+        most = min(start + BUNDLE_MAX_COUNT, len(records))
+        stop = max(
+            start + 1, bisect_right(ends, ends[start] + BUNDLE_MAX_BYTES, start, most + 1) - 1
+        )
+        common = records[start][0][:-KEY_NUMBER_BYTES]
+        if not records[stop - 1][0].startswith(common):
+            # The first key of what follows the queue.
+            stop = bisect_right(records, common + _LAST_NUMBER, start + 1, stop, key=_KEY)
+        parts.append((records[start:stop], ends[stop] - ends[start]))
+        start = stop
+    return parts

@@ -1,0 +1,75 @@
+"""Finding the bundles of a base: no key of a record outside lies between the keys of a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NoReturn
+
+import lmdb
+
+from openmsmq.storage.bundles import bundle
+from openmsmq.storage.bundles.bundle import Bundle
+
+KEPT_MAX_COUNT: Final = 4
+"""Bundles that stay decoded: short reads in a row want the same one, and two or three beside it."""
+
+
+class Bundles:
+    """The bundles as one transaction sees them."""
+
+    def __init__(
+        self,
+        transaction: lmdb.Transaction[bytes],
+        database: lmdb._Database,
+        damaged: Callable[[bytes], NoReturn],
+    ) -> None:
+        self._cursor: lmdb.Cursor[bytes] = transaction.cursor(db=database)
+        self._damaged = damaged
+        self._kept: dict[bytes, Bundle] = {}
+
+    def reaching(self, key: bytes) -> Bundle | None:
+        """Return the first bundle that ends with a key or behind it."""
+        return self._here() if self._cursor.set_range(key) else None
+
+    def before(self, key: bytes) -> Bundle | None:
+        """Return the last bundle that begins before a key."""
+        cursor = self._cursor
+        if cursor.set_range(key):
+            found = self._here()
+            if found.first < key:
+                return found
+            # To decode one does not move the cursor.
+            there = cursor.prev()
+        else:
+            there = cursor.last()
+        return self._here() if there else None
+
+    def around(self, key: bytes) -> Bundle | None:
+        """Return the bundle in which a record with a key would be."""
+        found = self.reaching(key)
+        return found if found is not None and found.first <= key else None
+
+    def _here(self) -> Bundle:
+        last = self._cursor.key()
+        found = self._kept.get(last)
+        if found is None:
+            found = bundle.decode(last, self._cursor.value())
+            if found is None:
+                self._damaged(last)
+            while len(self._kept) >= KEPT_MAX_COUNT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[last] = found
+        return found
+
+    def every(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield all records in order, and one without a value for a bundle that is damaged."""
+        there = self._cursor.first()
+        while there:
+            last = self._cursor.key()
+            found = bundle.decode(last, self._cursor.value())
+            if found is None:
+                yield last, None
+            else:
+                yield from zip(found.keys, found.values, strict=True)
+            # Whoever reads on may have moved the cursor.
+            there = self._cursor.set_key(last) and self._cursor.next()
