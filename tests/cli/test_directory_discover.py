@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from openmsmq.cli.enterprise.discover import DISCOVER_KEYS, discover
 from openmsmq.model.identity import Guid
-from openmsmq.protocol.discovery_server import DiscoveryFacts, answer_query
+from openmsmq.protocol.discovery.server import DiscoveryFacts, answer_query
 from openmsmq.runtime.directory.discovery import DiscoveryListener
 from openmsmq.runtime.logs import EventLog
 from tests.runtime.scripted_engine import free_port

@@ -21,8 +21,8 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.directory import ObjectKind
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid
-from openmsmq.protocol.discovery import Broadcast, DiscoveryClient, Network
-from openmsmq.protocol.discovery_server import DiscoveryFacts, answer_query
+from openmsmq.protocol.discovery.client import Broadcast, DiscoveryClient, Network
+from openmsmq.protocol.discovery.server import DiscoveryFacts, answer_query
 from openmsmq.wire.packets import encode
 from tests.fuzz.desk import HERE, OPENING, ORDERS, STRANGE, STRANGER, Desk, new_desk
 from tests.transfer.letters import direct, letter

@@ -19,8 +19,8 @@ import pytest
 
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
-from openmsmq.protocol.discovery import DirectoryFound, DiscoveryClient, Network
-from openmsmq.protocol.discovery_server import DiscoveryFacts, answer_query
+from openmsmq.protocol.discovery.client import DirectoryFound, DiscoveryClient, Network
+from openmsmq.protocol.discovery.server import DiscoveryFacts, answer_query
 from openmsmq.runtime.directory import discovery
 from openmsmq.runtime.directory.discovery import DiscoveryListener, discover
 from openmsmq.runtime.logs import EventLog

@@ -21,7 +21,7 @@ from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import ServiceNotAvailable
 from openmsmq.model.identity import Guid
 from openmsmq.model.peers import address_of
-from openmsmq.protocol.discovery_server import DiscoveryServer
+from openmsmq.protocol.discovery.server import DiscoveryServer
 from openmsmq.runtime.alarms.watch import AlarmWatch
 from openmsmq.runtime.api.audit_pages import AuditReader
 from openmsmq.runtime.api.connection import SOFTWARE

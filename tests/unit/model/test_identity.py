@@ -60,6 +60,13 @@ def test_a_message_identifier_is_read_back_from_bytes_and_text(identifier):
     assert MessageId.parse(str(identifier)) == identifier
 
 
+@given(message_ids)
+def test_what_people_write_is_a_message_identifier_as_text_or_in_hexadecimal(identifier):
+    assert MessageId.read(str(identifier)) == identifier
+    assert MessageId.read(identifier.to_bytes().hex()) == identifier
+    assert MessageId.read(identifier.to_bytes().hex().upper()) == identifier
+
+
 @given(st.binary(max_size=40).filter(lambda data: len(data) != 20))
 def test_a_message_identifier_has_exactly_20_bytes(data):
     with pytest.raises(ValueError, match=f"20 bytes, not {len(data)}"):

@@ -16,7 +16,7 @@ from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.limits import DISCOVERY_ANSWER_S, MSMQ_PORT, PORT_MAX_NUMBER
 
 if TYPE_CHECKING:
-    from openmsmq.protocol.discovery import DirectoryFound, Network
+    from openmsmq.protocol.discovery.client import DirectoryFound, Network
 
 TIMEOUT_DEFAULT_S: Final = 3.0
 """A person waits less than a queue manager does."""
@@ -79,7 +79,7 @@ def discover(
     No queue manager is needed for it. Exit code 4 says that nobody answered.
     """
     # Other commands do not pay for loading it.
-    from openmsmq.protocol.discovery import DiscoveryClient
+    from openmsmq.protocol.discovery.client import DiscoveryClient
     from openmsmq.runtime.directory.discovery import discover as search
 
     client = DiscoveryClient(

@@ -26,7 +26,7 @@ from openmsmq.security.access.access import (
     manager_descriptor,
     queue_descriptor,
 )
-from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode, encode
+from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode, encode_given
 from openmsmq.security.access.rights import MANAGER_WORDS, QUEUE_WORDS, mask_of
 from openmsmq.security.access.sids import Sid
 
@@ -58,7 +58,7 @@ def security(target: Secured) -> Steps[Security]:
 
 def set_security(target: Secured, descriptor: Descriptor) -> Steps[None]:
     """Replace its security descriptor; without an owner the owner stays."""
-    yield from ask(api.SetSecurity(_name(target), _written(descriptor)))
+    yield from ask(api.SetSecurity(_name(target), encode_given(descriptor)))
 
 
 def grant(target: Secured, who: Who, *rights: str) -> Steps[Security]:
@@ -128,15 +128,8 @@ def _edit(name: str, edit: _Edit, who: Who, rights: tuple[str, ...]) -> Steps[Se
 
 
 def _write(name: str, wanted: Descriptor) -> Steps[Security]:
-    yield from ask(api.SetSecurity(name, _written(wanted)))
+    yield from ask(api.SetSecurity(name, encode_given(wanted)))
     return Security(wanted, is_default=False)
-
-
-def _written(descriptor: Descriptor) -> bytes:
-    try:
-        return encode(descriptor)
-    except BadDescriptor as error:
-        raise IllegalSecurityDescriptor(str(error)) from None
 
 
 def _of(name: str) -> tuple[Mapping[str, int], Kind]:

@@ -9,10 +9,10 @@ from openmsmq.client.connections.engine import Keeper
 from openmsmq.client.context import ClientContext
 from openmsmq.client.options import one_of
 from openmsmq.client.steps import Steps, ask, failure
-from openmsmq.model.errors import IllegalSecurityDescriptor, QueueExists, QueueNotFound
+from openmsmq.model.errors import QueueExists, QueueNotFound
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.queue import QueuePrivacy
-from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, encode
+from openmsmq.security.access.descriptors import Descriptor, encode_given
 from openmsmq.security.algorithm_names import SAFE_CIPHER_NAMES
 
 
@@ -73,6 +73,7 @@ def create_queue(
         found = yield from _existing(path, options)
         if found is not None:
             return found
+    security = options.get("security")
     request = api.CreateQueue(
         path,
         transactional=options.get("transactional", False),
@@ -84,7 +85,7 @@ def create_queue(
         privacy=_privacy(options.get("privacy", QueuePrivacy.OPTIONAL)),
         service_type=bytes(options.get("service_type", NIL_GUID)),
         base_priority=options.get("base_priority", 0),
-        security=_descriptor_bytes(options.get("security")),
+        security=b"" if security is None else encode_given(security),
         multicast_address=options.get("multicast_address", ""),
     )
     reply = yield request
@@ -100,15 +101,6 @@ def create_queue(
 
 def _privacy(privacy: QueuePrivacy | int) -> QueuePrivacy:
     return one_of(QueuePrivacy, privacy, "privacy")
-
-
-def _descriptor_bytes(descriptor: Descriptor | None) -> bytes:
-    if descriptor is None:
-        return b""
-    try:
-        return encode(descriptor)
-    except BadDescriptor as error:
-        raise IllegalSecurityDescriptor(str(error)) from None
 
 
 def _existing(path: str, options: QueueOptions) -> Steps[api.QueueStatus | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openmsmq.model.errors import AccessDenied, IllegalSecurityDescriptor
 from openmsmq.security.access.callers import Caller
-from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode, encode
+from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode
 from openmsmq.security.access.sids import Sid, sid_words
 
 
@@ -20,14 +20,6 @@ def read_given(descriptor: bytes) -> Descriptor:
             "everyone full"
         )
     return wanted
-
-
-def written(descriptor: Descriptor) -> bytes:
-    """Write a descriptor, or raise."""
-    try:
-        return encode(descriptor)
-    except BadDescriptor as error:
-        raise IllegalSecurityDescriptor(str(error)) from None
 
 
 def require_owner(caller: Caller, owner: Sid) -> None:

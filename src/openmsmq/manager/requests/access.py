@@ -9,7 +9,7 @@ import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.control import AccessControl
-from openmsmq.manager.access.given import read_given, require_owner, written
+from openmsmq.manager.access.given import read_given, require_owner
 from openmsmq.manager.access.handlers import Handlers
 from openmsmq.manager.config import DirectoryConfig
 from openmsmq.manager.directory.copy import DirectoryCopy
@@ -25,7 +25,7 @@ from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import PropertyNotAllowed
 from openmsmq.security.access.access import LOCKED, MANAGER_DEFAULT, QUEUE_DEFAULT
 from openmsmq.security.access.callers import Caller
-from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode
+from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode, encode_given
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid, is_sid
 
 _CHANGE: Final = int(QueueAccess.CHANGE_PERMISSIONS)
@@ -156,7 +156,7 @@ class AccessRequests:
     def _write(
         self, state: Connection, call: int, name: str, wanted: Descriptor, now: Instant
     ) -> None:
-        made = written(wanted)
+        made = encode_given(wanted)
         stored = b"" if made == (QUEUE_DEFAULT if name else MANAGER_DEFAULT) else made
         if not name:
             self._access.set_manager_security(stored)

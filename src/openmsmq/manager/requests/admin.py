@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.api import messages as api
-from openmsmq.manager.access.given import read_given, require_owner, written
+from openmsmq.manager.access.given import read_given, require_owner
 from openmsmq.manager.directory.published import is_public
 from openmsmq.manager.directory.service import DirectoryService
 from openmsmq.manager.notices import NoticeKind
@@ -61,7 +61,7 @@ from openmsmq.model.queue import (
 from openmsmq.protocol.pgm.limits import MULTICAST_GROUPS_MAX_COUNT
 from openmsmq.security.access.access import QUEUE_DEFAULT, queue_descriptor
 from openmsmq.security.access.callers import Caller
-from openmsmq.security.access.descriptors import encode
+from openmsmq.security.access.descriptors import encode, encode_given
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid
 
 _ADMIN_ACCESS: Final = (AccessMode.RECEIVE_ADMIN, AccessMode.PEEK_ADMIN)
@@ -428,7 +428,7 @@ def _descriptor_for(caller: Caller, given: bytes) -> bytes:
     else:
         owner = ADMINISTRATORS if caller.is_administrator else caller.user
         wanted = msgspec.structs.replace(wanted, owner=bytes(owner))
-    made = written(wanted)
+    made = encode_given(wanted)
     return b"" if made == QUEUE_DEFAULT else made
 
 

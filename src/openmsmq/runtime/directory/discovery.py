@@ -18,7 +18,7 @@ from typing import Final
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import GUID_BYTES, Guid
 from openmsmq.model.limits import MSMQ_PORT
-from openmsmq.protocol.discovery import (
+from openmsmq.protocol.discovery.client import (
     ANSWER_MAX_BYTES,
     Broadcast,
     DirectoryFound,

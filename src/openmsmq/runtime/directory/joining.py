@@ -19,7 +19,7 @@ from openmsmq.model.directory import NOWHERE, DirectoryRole
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.topology import QueueManagerInfo
-from openmsmq.protocol.discovery import DiscoveryClient
+from openmsmq.protocol.discovery.client import DiscoveryClient
 from openmsmq.runtime.api.server import read_token
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import ServerConfig

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from openmsmq.model.peers import address_of
-from openmsmq.protocol.discovery import Network
+from openmsmq.protocol.discovery.client import Network
 
 EVERYBODY: Final = "255.255.255.255"
 """The broadcast that no router passes on, where a network has no other."""

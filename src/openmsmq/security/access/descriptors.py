@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.model.errors import IllegalSecurityDescriptor
 from openmsmq.model.identity import Guid
 from openmsmq.security.access.sids import sid_size
 
@@ -95,6 +96,14 @@ def encode(descriptor: Descriptor) -> bytes:
     if descriptor.entries is not None:
         aces = [Ace(entry) for entry in descriptor.entries]
     return encode_aces(descriptor.owner, descriptor.group, aces)
+
+
+def encode_given(descriptor: Descriptor) -> bytes:
+    """Write what an application gave, or raise `IllegalSecurityDescriptor`."""
+    try:
+        return encode(descriptor)
+    except BadDescriptor as error:
+        raise IllegalSecurityDescriptor(str(error)) from None
 
 
 def decode_aces(data: bytes) -> tuple[bytes, bytes, list[Ace] | None]:

@@ -17,8 +17,8 @@ from openmsmq.model.topology import (
     QueueManagerInfo,
     Site,
 )
-from openmsmq.protocol.discovery import ANSWER_MAX_BYTES
-from openmsmq.protocol.discovery_server import (
+from openmsmq.protocol.discovery.client import ANSWER_MAX_BYTES
+from openmsmq.protocol.discovery.server import (
     DiscoveryFacts,
     DiscoveryServer,
     answer_query,

@@ -15,7 +15,7 @@ from openmsmq.directory.image import DirectoryImage
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import COMPUTER_NAME_MAX_CHARACTERS, CONNECTED_NETWORKS_MAX_COUNT
 from openmsmq.model.names.parts import fold
-from openmsmq.protocol.discovery import ANSWER_MAX_BYTES
+from openmsmq.protocol.discovery.client import ANSWER_MAX_BYTES
 from openmsmq.wire.datagrams import DirectoryAnswer, DirectoryQuery, ServerEntry
 from openmsmq.wire.errors import DecodeError
 

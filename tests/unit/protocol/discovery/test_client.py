@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import Guid
-from openmsmq.protocol.discovery import (
+from openmsmq.protocol.discovery.client import (
     ANSWER_MAX_BYTES,
     SEARCHED_NETWORKS_MAX_COUNT,
     Broadcast,

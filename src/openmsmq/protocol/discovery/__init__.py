@@ -1,0 +1,1 @@
+"""Finding a directory server by broadcast, and answering those who do. [MQSD]"""
