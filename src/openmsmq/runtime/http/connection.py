@@ -61,9 +61,7 @@ class HttpConnection(asyncio.Protocol):
             self._judge, lambda: formatdate(usegmt=True), server.count
         )
         self._transport: asyncio.Transport
-        self._outflow: Outflow | None = None
-        self._is_early = False
-        """Whether it was told to pause before it could."""
+        self._outflow: Outflow
         self._under_way: dict[int, _UnderWay] = {}
         self._progress = (Phase.HEAD, 0)
         self._timer: asyncio.TimerHandle | None = None
@@ -75,20 +73,12 @@ class HttpConnection(asyncio.Protocol):
         """Who is at the other end, for the log."""
         return self._visitor.peer
 
-    @property
-    def _made_outflow(self) -> Outflow:
-        assert self._outflow is not None, "it is there once there is a connection"
-        return self._outflow
-
     # What the loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast(asyncio.Transport, transport)
         self._outflow = Outflow(self._transport)
-        self._outflow.begin()
-        if self._is_early:
-            self._outflow.pause()
         name = transport.get_extra_info("peername")
         tls = cast("ssl.SSLObject | None", transport.get_extra_info("ssl_object"))
         address = self._visitor.address
@@ -100,6 +90,7 @@ class HttpConnection(asyncio.Protocol):
         )
         self._server.connections[self.number] = self
         self._arm(PATIENCE_MS[Phase.HEAD])
+        self._outflow.begin()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
@@ -114,25 +105,18 @@ class HttpConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Let what is to leave wait, and read nothing more."""
-        if self._outflow is None:
-            # TLS has not sent all of its greeting while the outflow is made.
-            self._is_early = True
-            return
         self._outflow.pause()
         self._look_at_reading()
 
     def resume_writing(self) -> None:
         """Go on."""
-        self._is_early = False
-        if self._outflow is not None:
-            self._outflow.resume()
-            self._look_at_reading()
+        self._outflow.resume()
+        self._look_at_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
         self._is_ended = True
-        if self._outflow is not None:
-            self._outflow.drop()
+        self._outflow.drop()
         self._cancel_timer()
         for number in list(self._under_way):
             self._forget(number).give_up()
@@ -216,7 +200,7 @@ class HttpConnection(asyncio.Protocol):
     def _write(self) -> None:
         data = self._conversation.take_output()
         if data:
-            self._made_outflow.write(data)
+            self._outflow.write(data)
         # Those whose bodies will not come to their end hold nothing any more.
         if self._conversation.phase is Phase.OVER:
             kept = set(self._conversation.under_way)
@@ -224,7 +208,7 @@ class HttpConnection(asyncio.Protocol):
                 self._forget(number)
         heavy = self._server.limits.buffered(
             self.number,
-            self._conversation.held_bytes + self._made_outflow.unsent_bytes,
+            self._conversation.held_bytes + self._outflow.unsent_bytes,
             read_clocks(),
         )
         if heavy is not None:
@@ -234,7 +218,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _look_at_reading(self) -> None:
         """Read no more than there is room for."""
-        wanted = self._conversation.is_full or self._made_outflow.unsent_bytes > 0
+        wanted = self._conversation.is_full or self._outflow.unsent_bytes > 0
         if wanted != self._is_paused and not self._transport.is_closing():
             self._is_paused = wanted
             if wanted:
@@ -292,9 +276,9 @@ class HttpConnection(asyncio.Protocol):
         self._is_ended = True
         self._arm(HTTP_LINGER_MS)
         if self._transport.can_write_eof():
-            self._made_outflow.end(self._transport.write_eof)
+            self._outflow.end(self._transport.write_eof)
         else:
-            self._made_outflow.end(self._transport.close)
+            self._outflow.end(self._transport.close)
 
     def abort(self) -> None:
         """End the connection now."""
