@@ -101,7 +101,7 @@ ABOUT_SEVERAL: Final = {
     "protocol/test_session_slow_packets.py": "a session and its packets that come slowly",
     "runtime/active_directory/test_resolving.py": "what the manager makes of lists that were read",
     "security/authentication/test_independent_peers.py": "NTLM and SPNEGO beside other programs",
-    "manager/posts/test_streams_sent.py": "streams that leave: numbers, counts and receipts together",
+    "manager/posts/test_streams_sent.py": "streams that leave: numbers, counts, receipts",
     "manager/posts/test_streams_taken.py": "streams that come: what is taken, shown and told",
     "manager/posts/test_ends.py": "what is told of messages that came, and why",
     "storage/test_old_stores.py": "a queue manager on whole stores of older versions",

@@ -5,6 +5,8 @@ With transactions and sending: [MQDMPR 3.1.7.1.8, 3.1.7.1.9, 3.1.7.1.27].
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import pytest
 
 from openmsmq.api import messages as api
@@ -17,7 +19,7 @@ from tests.unit.manager.office import LEDGER, ORDERS, START_S, Office, bodies, e
 SEQUENCE = "MQ_ERROR_TRANSACTION_SEQUENCE"
 FULL = "MQ_ERROR_INSUFFICIENT_RESOURCES"
 ADMIN = r"private$\admin"
-WISHES = {"admin_queue": rf"OS:ALPHA\{ADMIN}", "acknowledge": 0xE}
+WISHES: Final[dict[str, Any]] = {"admin_queue": rf"OS:ALPHA\{ADMIN}", "acknowledge": 0xE}
 TO_PEER = rf"DIRECT=TCP:{PEER}\{ORDERS}"
 SUB = LEDGER + ";sub"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import msgspec
 import pytest
 
@@ -28,7 +30,11 @@ NOT_FOUND = "MQ_ERROR_QUEUE_NOT_FOUND"
 SHARING = "MQ_ERROR_SHARING_VIOLATION"
 ONE = "01020304-0506-0708-090a-0b0c0d0e0f10"
 ADMIN = r"private$\admin"
-WISHES = {"admin_queue": rf"OS:ALPHA\{ADMIN}", "acknowledge": 0xE, "journal_on_failure": True}
+WISHES: Final[dict[str, Any]] = {
+    "admin_queue": rf"OS:ALPHA\{ADMIN}",
+    "acknowledge": 0xE,
+    "journal_on_failure": True,
+}
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import pytest
 
 from openmsmq.api import messages as api
@@ -17,7 +19,7 @@ CANCELLED = "MQ_ERROR_OPERATION_CANCELLED"
 SEQUENCE = "MQ_ERROR_TRANSACTION_SEQUENCE"
 DELETED = "MQ_ERROR_QUEUE_DELETED"
 ADMIN = r"private$\admin"
-WISHES = {"admin_queue": rf"OS:ALPHA\{ADMIN}", "acknowledge": 0xE}
+WISHES: Final[dict[str, Any]] = {"admin_queue": rf"OS:ALPHA\{ADMIN}", "acknowledge": 0xE}
 ACK_RECEIVE, NACK_PURGED = 0x4000, 0xC001
 
 
@@ -103,7 +105,7 @@ def test_nothing_is_read_from_a_queue_that_is_gone(office: Office, how: str) -> 
     if how == "end":
         office.ok(api.Receive(handle, lock=True))
     office.ok(api.DeleteQueue(ORDERS))
-    request = {
+    requests: dict[str, api.AnyRequest] = {
         "dequeue": api.Receive(handle, timeout_ms=None),
         "begin": api.Receive(handle, timeout_ms=None, lock=True),
         "by lookup identifier": api.Seek(handle, "current", lookup_id),
@@ -111,9 +113,9 @@ def test_nothing_is_read_from_a_queue_that_is_gone(office: Office, how: str) -> 
         "peek next": api.Receive(handle, timeout_ms=None, peek=True, cursor=cursor, next=True),
         "end": api.EndReceive(handle, lookup_id, True),
         "find": api.Find(handle, bytes(20), timeout_ms=None),
-    }[how]
+    }
     gone = "MQ_ERROR_QUEUE_NOT_AVAILABLE" if how == "end" else DELETED
-    assert office.error(request) == gone
+    assert office.error(requests[how]) == gone
 
 
 @pytest.mark.spec(

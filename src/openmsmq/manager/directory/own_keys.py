@@ -165,7 +165,8 @@ class OwnKeys:
         if not self._newest or self._is_making:
             return None
         # Every turn of the loop asks for it, and there are four kinds of keys at most.
-        oldest_s = min([key.created_time_s for key in (*self._newest, *self._signing_keys)])
+        in_use: tuple[KeptKey, ...] = (*self._newest, *self._signing_keys)
+        oldest_s = min([key.created_time_s for key in in_use])
         return max(oldest_s + self._config.key_lifetime_s, self._retry_at_s)
 
     @property

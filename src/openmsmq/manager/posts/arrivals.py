@@ -137,7 +137,8 @@ class PostArrivals:
             return "receipt elsewhere"
         if not is_url(envelope.to) or not is_same_place(envelope.to, post.target):
             return "queue and URL differ"
-        if host_of(envelope.to) not in (*self._hosts, host_of(f"//{post.host}")):
+        host = host_of(envelope.to)
+        if host not in self._hosts and host != host_of(f"//{post.host}"):
             return "another computer"
         return ""
 

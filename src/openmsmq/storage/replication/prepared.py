@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.storage.base import pack, unpack
+from openmsmq.storage.bundles.checksums import pack, unpack
 from openmsmq.storage.frames import Changes, Moves
 from openmsmq.storage.port import Batch, StoreDamaged, Taken
 
