@@ -16,6 +16,7 @@ from bench import (
     hostile_rpc,
     queues,
     remote,
+    replication,
     routes,
     small,
     spark,
@@ -45,6 +46,7 @@ BENCHES: Final[dict[str, Bench]] = {
     "hostile-rpc": hostile_rpc.run,
     "floods": floods.run,
     "console": console.run,
+    "replication": replication.run,
 }
 
 ON_REQUEST: Final = frozenset(
@@ -59,6 +61,7 @@ ON_REQUEST: Final = frozenset(
         "hostile-rpc",
         "floods",
         "console",
+        "replication",
     }
 )
 """Benches that take minutes: they run when they are named."""

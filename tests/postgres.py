@@ -12,14 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+from bench.peers.databases import program
 
 RESTARTS_MAX_COUNT = 100
-
-
-def program(name: str) -> str | None:
-    """Find one of PostgreSQL's programs; Debian keeps them beside the path."""
-    return shutil.which(name, path=f"{PROGRAMS[-1]}" if PROGRAMS else None)
 
 
 class Postgres:

@@ -52,15 +52,20 @@ def serve(directory: Path) -> Iterator[tuple[str, int]]:
 
 
 @contextlib.contextmanager
-def launch(home: Path, name: str, options: list[str]) -> Iterator[tuple[str, int]]:
-    """Run `openmsmq serve`; gives its address and process id once it is ready."""
+def launch(
+    home: Path, name: str, options: list[str], sources: str = ""
+) -> Iterator[tuple[str, int]]:
+    """Run `openmsmq serve`; gives its address and process id once it is ready.
+
+    `sources` is the directory of those of another tree.
+    """
     home.mkdir(exist_ok=True)
     log = home / "serve.log"
     log.unlink(missing_ok=True)
     command = [sys.executable, "-m", "openmsmq.cli.app", "serve", f"--name={name}", *options]
     door = home / "api.sock"
     command += ["--data", str(home / "data"), "--api-port", "0", "--api-socket", str(door)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [sources, *sys.path]))}
     # It is for the bench; a server refuses variables that it does not know.
     environment.pop(DIRECTORY_VARIABLE, None)
     with child(command, log, environment) as process:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import socket
 import subprocess
 import tempfile
@@ -23,11 +24,16 @@ class ServerFailed(Exception):
 
 
 def free_port() -> int:
-    """Return a port that nobody has now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that nobody has now.
+
+    It is not one of those that the system gives away, so it stays free until it is used.
+    """
+    draw = random.Random()
+    while True:
+        port = draw.randrange(10_000, 30_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return port
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from tests.failover.databases import Databases
+from bench.peers.databases import Databases
 from tests.runtime.computers import Computer, environment
 from tests.runtime.disks import Disk, mounted_disk
 from tests.runtime.namespaces import Host, Laboratory, required_laboratory

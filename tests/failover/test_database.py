@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from bench.peers.databases import Databases
 from openmsmq.protocol.replication.log import (
     Answer,
     Append,
@@ -22,7 +23,6 @@ from openmsmq.runtime.config.services.replication_table import ReplicationTable
 from openmsmq.runtime.replication.database import DatabaseLog
 from openmsmq.runtime.replication.wire import LogFailed
 from openmsmq.runtime.start_errors import StartError
-from tests.failover.databases import Databases
 from tests.runtime.computers import wait_for
 
 

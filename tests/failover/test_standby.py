@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 import openmsmq
-from tests.failover.databases import Databases
+from bench.peers.databases import Databases
 from tests.runtime.computers import Computer, wait_for
 from tests.runtime.scripted_engine import free_port
 

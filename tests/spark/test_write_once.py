@@ -13,9 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import openmsmq as mq
+from bench.peers.databases import program
 from openmsmq.spark.errors import DatabaseProblem, sentence_in
 from openmsmq.spark.write_once import BATCHES_TABLE, WriteOnce, write_once
-from tests.postgres import Postgres, program
+from tests.postgres import Postgres
 from tests.spark.exactly_once.harness import Manager
 
 pytestmark = pytest.mark.skipif(

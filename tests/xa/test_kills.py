@@ -21,9 +21,10 @@ import psycopg
 import pytest
 
 import openmsmq as mq
+from bench.peers.databases import program
 from openmsmq.xa import two_phase
 from tests.crash.harness import Server, environment
-from tests.postgres import Postgres, program
+from tests.postgres import Postgres
 from tests.xa import worker
 from tests.xa.rehearsal import RECOVERY, STEPS
 from tests.xa.worker import ORDERS, RESULTS

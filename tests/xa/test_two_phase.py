@@ -9,9 +9,10 @@ import psycopg
 import pytest
 
 import openmsmq as mq
+from bench.peers.databases import program
 from openmsmq.model.errors import InvalidParameter, TransactionSequence
 from openmsmq.xa import Recovered, TwoPhase, two_phase
-from tests.postgres import Postgres, program
+from tests.postgres import Postgres
 from tests.server_thread import ServerThread
 from tests.xa.rehearsal import Died, Rehearsal
 

@@ -8,16 +8,19 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import psycopg
 
-from tests.postgres import program
-from tests.runtime.computers import wait_for
-from tests.runtime.scripted_engine import free_port
+from bench.peers.process import HOST, free_port
 
-LOOPBACK = "127.0.0.1"
-SETTINGS = {
+PROGRAMS: Final = sorted(
+    Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
+)
+SETTINGS: Final = {
     "max_connections": "50",
     "shared_buffers": "32MB",
     "max_wal_senders": "5",
@@ -26,6 +29,13 @@ SETTINGS = {
     "checkpoint_timeout": "30min",
     "max_wal_size": "4GB",
 }
+
+_FOLLOWS_S: Final = 90.0
+
+
+def program(name: str) -> str | None:
+    """Find one of PostgreSQL's programs; Debian keeps them beside the path."""
+    return shutil.which(name, path=f"{PROGRAMS[-1]}" if PROGRAMS else None)
 
 
 class Database:
@@ -36,7 +46,7 @@ class Database:
         self.name = name
         self.data = folder / name
         self.host = host
-        self.port = free_port(LOOPBACK)
+        self.port = free_port()
         self._log = folder / f"{name}.log"
         self._folder = folder
         self._prefix = prefix
@@ -118,8 +128,11 @@ class Database:
 class Databases:
     """The two of them; `first` begins as the one that can be written to."""
 
-    def __init__(self, host: str = LOOPBACK, prefix: tuple[str, ...] = ()) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="openmsmq-databases-"))
+    def __init__(
+        self, host: str = HOST, prefix: tuple[str, ...] = (), parent: Path | None = None
+    ) -> None:
+        """`parent` is where their data is kept: a folder that everybody may look into."""
+        self._folder = Path(tempfile.mkdtemp(prefix="openmsmq-databases-", dir=parent))
         self.host = host
         if os.geteuid() == 0:
             names = {entry.pw_name for entry in pwd.getpwall()}
@@ -156,7 +169,7 @@ class Databases:
 
     def wait_until_it_follows(self) -> None:
         """Wait until commits are on both."""
-        wait_for(lambda: self.writer.synchronous_count() == 1)
+        _wait_for(lambda: self.writer.synchronous_count() == 1)
 
     def fail_over(self) -> None:
         """Lose the one that can be written to; the other one takes its place, and is alone."""
@@ -173,3 +186,10 @@ class Databases:
             if (database.data / "postmaster.pid").exists():
                 database.stop()
         shutil.rmtree(self._folder)
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline_s = time.perf_counter() + _FOLLOWS_S
+    while not condition():
+        assert time.perf_counter() < deadline_s, "the second server does not follow the first"
+        time.sleep(0.02)
