@@ -178,6 +178,13 @@ class Base:
             raise StoreDamaged(f"{self.path} does not say which batches it has: {ADVICE}")
         return int.from_bytes(value, "little")
 
+    def require_note(self, *, is_marked: bool) -> None:
+        """Make sure that it says how far the journal went, where it should."""
+        if not is_marked:
+            self.note = None
+        elif self.note is None:
+            raise StoreDamaged(f"{self.path} does not say how far the journal went: {ADVICE}")
+
     def _read_note(self) -> JournalNote | None:
         value = self._read_state(_JOURNAL)
         if value is None:

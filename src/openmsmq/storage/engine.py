@@ -26,17 +26,9 @@ import msgspec
 from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import KEY_MAX_BYTES, Base
 from openmsmq.storage.files import DirectoryLock, FileOps, disk_error
-from openmsmq.storage.frames import (
-    AsideNotes,
-    Changes,
-    Framing,
-    Moves,
-    Record,
-    encode_changes,
-)
+from openmsmq.storage.frames import AsideNotes, Changes, Framing, Moves, Record, encode_changes
 from openmsmq.storage.journal import Journal, JournalNote
 from openmsmq.storage.layout import (
-    ADVICE,
     BASE_NAME,
     JOURNAL_NAMES,
     SCHEMA_VERSION,
@@ -104,6 +96,8 @@ class JournaledStore:
         self._sealed_sequence: int | None = None
         self._sealed_aside: AsideNotes = {}
         self._failure: str | None = None
+        self._shown: Prepared | None = None
+        """What can be seen, and is on the disks of others only."""
         self._closed = False
         # Whether the base knows of a batch of this turn of the journal.
         self._noted = False
@@ -192,6 +186,8 @@ class JournaledStore:
         Nothing of the batch can be seen yet, nor found by the next start.
         """
         assert not self._closed, "a closed store was asked to commit"
+        if batch.moves:
+            self.catch_up()
         if self._failure is not None:
             raise StoreFailed(self._failure)
         changes = self._journaled(batch)
@@ -209,30 +205,65 @@ class JournaledStore:
 
     def finish(self, prepared: Prepared) -> None:
         """Apply what was prepared; on return its durable changes survive a loss of power."""
-        batch, moves, is_durable = prepared.batch, prepared.moves, bool(prepared.payload)
+        batch, is_durable = prepared.batch, bool(prepared.payload)
+        self.catch_up()
         if self._failure is not None:
             raise StoreFailed(self._failure)
         try:
             if is_durable:
-                self._journal.append(prepared.payload)
-                if not self._noted:
-                    self._note()
-            for start, stop in batch.ranges:
-                self._memtable.delete_range(start, stop)
-            if moves is not None:
-                for name, values in batch.aside:
-                    self._aside.keep(name, moves.aside[name], values)
-                self._take(moves, self._journal.last_sequence)
-            self._memtable.apply(batch.changes)
+                self._write(prepared)
+            self._apply(prepared)
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
             raise
-        self._memtable.apply_volatile(batch.volatile)
-        self._memtable.forget(batch.forgotten)
         if is_durable:
             self._move_in_step()
             if batch.aside:
                 self._move_as_much(batch)
+
+    def show(self, prepared: Prepared) -> None:
+        """Apply what a log elsewhere has made durable; `catch_up` brings it to this disk.
+
+        In between others may be told of it. One batch at a time is shown so; the next one can be
+        prepared meanwhile.
+        """
+        self.catch_up()
+        if prepared.moves is not None or not prepared.payload:
+            self.finish(prepared)
+        elif self._failure is not None:
+            raise StoreFailed(self._failure)
+        else:
+            self._apply(prepared)
+            self._shown = prepared
+
+    def catch_up(self) -> None:
+        """Have on this disk what was shown, if anything was."""
+        shown, self._shown = self._shown, None
+        if shown is None:
+            return
+        try:
+            self._write(shown)
+        except (StoreFailed, StoreDamaged) as error:
+            self._refuse_commits(error)
+            raise
+        self._move_in_step()
+
+    def _write(self, prepared: Prepared) -> None:
+        self._journal.append(prepared.payload)
+        if not self._noted:
+            self._note()
+
+    def _apply(self, prepared: Prepared) -> None:
+        batch, moves = prepared.batch, prepared.moves
+        for start, stop in batch.ranges:
+            self._memtable.delete_range(start, stop)
+        if moves is not None:
+            for name, values in batch.aside:
+                self._aside.keep(name, moves.aside[name], values)
+            self._take(moves, self._journal.last_sequence)
+        self._memtable.apply(batch.changes)
+        self._memtable.apply_volatile(batch.volatile)
+        self._memtable.forget(batch.forgotten)
 
     def _set_aside(self, batch: Batch) -> Moves:
         """Write what is set aside into files, which have to be on the disk before the journal."""
@@ -293,8 +324,10 @@ class JournaledStore:
     def _make_room(self, payload_bytes: int, *, adds: bool) -> None:
         """Switch to the other journal file if the active one is full."""
         crowded = len(self._memtable.active) >= CHECKPOINT_MAX_COUNT
-        if not crowded and self._journal.fits(payload_bytes, self._spare_bytes):
+        shown_bytes = 0 if self._shown is None else self._journal.record_bytes(self._shown.payload)
+        if not crowded and self._journal.fits(payload_bytes + shown_bytes, self._spare_bytes):
             return
+        self.catch_up()
         try:
             self._switch(payload_bytes)
         except StoreFull:
@@ -393,6 +426,7 @@ class JournaledStore:
 
     def checkpoint(self) -> None:
         """Move everything durable into the base, so that the next start has nothing to replay."""
+        self.catch_up()
         if self._failure is not None:
             raise StoreFailed(self._failure)
         try:
@@ -481,33 +515,20 @@ def _open(
             description = _create(files, directory, checkpoint_bytes)
         base = Base(files, directory / BASE_NAME, thorough=thorough)
         parts.callback(base.close)
-        check_note(description, base)
-        framing = framing_of(description)
+        base.require_note(is_marked=description.version != UNMARKED_VERSION)
+        framing = description.framing
         journal = Journal(files, directory, framing, size_bytes=checkpoint_bytes)
         parts.callback(journal.close)
         aside = Aside(files, directory, framing, base.aside)
         store = JournaledStore(lock, journal, base, aside, checkpoint_bytes=checkpoint_bytes)
         if description.version == UNMARKED_VERSION:
             ready = msgspec.structs.replace(new_format(), state="ready")
-            store.reframe(framing_of(ready), lambda: write_format(files, directory, ready))
+            store.reframe(ready.framing, lambda: write_format(files, directory, ready))
         elif description.version < SCHEMA_VERSION:
             ready = msgspec.structs.replace(description, version=SCHEMA_VERSION)
             write_format(files, directory, ready)
         parts.pop_all()
     return store
-
-
-def framing_of(description: StoreFormat) -> Framing:
-    """Return how the journal's records of a store are known."""
-    return Framing(description.mark, description.salt)
-
-
-def check_note(description: StoreFormat, base: Base) -> None:
-    """Make sure that the base says how far the journal went, where it should."""
-    if description.version == UNMARKED_VERSION:
-        base.note = None
-    elif base.note is None:
-        raise StoreDamaged(f"{base.path} does not say how far the journal went: {ADVICE}")
 
 
 def _create(files: FileOps, directory: Path, checkpoint_bytes: int) -> StoreFormat:

@@ -165,6 +165,10 @@ class Journal:
         end = self._offset + self._framing.header_bytes + payload_bytes + spare_bytes
         return end <= self._segments[self._active].size_bytes
 
+    def record_bytes(self, payload: bytes) -> int:
+        """Return what a record takes."""
+        return self._framing.header_bytes + len(payload)
+
     @property
     def note(self) -> JournalNote:
         """What to note of the journal as it is."""

@@ -23,7 +23,7 @@ from typing import Final, Literal
 import msgspec
 
 from openmsmq.storage.files import DirectoryLock, FileOps, disk_error, write_whole
-from openmsmq.storage.frames import FIRST_MARK, MARK_BYTES
+from openmsmq.storage.frames import FIRST_MARK, MARK_BYTES, Framing
 from openmsmq.storage.port import StoreDamaged, StoreTooNew
 
 SCHEMA_VERSION: Final = 4
@@ -57,6 +57,11 @@ class StoreFormat(msgspec.Struct, frozen=True):
     mark: bytes = FIRST_MARK
     """What every record in the journal begins with."""
     format: Literal["openmsmq-store"] = "openmsmq-store"
+
+    @property
+    def framing(self) -> Framing:
+        """How the journal's records are known."""
+        return Framing(self.mark, self.salt)
 
 
 class _Sealed(msgspec.Struct):

@@ -12,11 +12,17 @@ import msgspec
 
 from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import Base, damaged_pages
-from openmsmq.storage.engine import check_note, framing_of, open_store
+from openmsmq.storage.engine import open_store
 from openmsmq.storage.files import FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import Journal, JournalNote
-from openmsmq.storage.layout import BASE_NAME, StoreFormat, lock_store, read_format
+from openmsmq.storage.layout import (
+    BASE_NAME,
+    UNMARKED_VERSION,
+    StoreFormat,
+    lock_store,
+    read_format,
+)
 from openmsmq.storage.port import StoreDamaged
 
 Progress = Callable[[int, int], None]
@@ -180,7 +186,7 @@ def _check_base(
         )
         if description is not None:
             with findings.collecting():
-                check_note(description, base)
+                base.require_note(is_marked=description.version != UNMARKED_VERSION)
         return _BaseFacts(base.applied, base.note, base.aside)
     finally:
         base.close()
@@ -193,7 +199,7 @@ def _check_journal(
     base: _BaseFacts,
     findings: _Findings,
 ) -> None:
-    framing = framing_of(description)
+    framing = description.framing
     journal = Journal(files, directory, framing, size_bytes=0, write=False)
     aside = Aside(files, directory, framing, base.aside)
     try:

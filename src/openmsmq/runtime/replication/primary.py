@@ -1,8 +1,9 @@
 """A primary: each turn goes to the log before it goes to the store, and nothing is said before.
 
 One record is on its way at a time; what comes meanwhile becomes the next turn, which is the larger
-the longer the database takes. While the lease may have ended nothing is answered, and everything
-goes on when it is renewed.
+the longer the database takes. Meanwhile, too, the record before it goes to the disk of this
+computer: whoever was told of it has it on two machines by then, and a start finds it in the log.
+While the lease may have ended nothing is answered, and everything goes on when it is renewed.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from openmsmq.api.messages import Replication
-from openmsmq.protocol.replication.log import Ask, Durable, Ended, Promoted
+from openmsmq.protocol.replication.log import Ask, Durable, Ended, Promoted, Request, Trim
 from openmsmq.protocol.replication.tenure import Tenure
 from openmsmq.runtime.clocks import since_boot_ms
 from openmsmq.runtime.config.file import ServerConfig
@@ -26,6 +28,9 @@ from openmsmq.storage.port import Batch, StoreError
 from openmsmq.storage.replication.prepared import Prepared, seal
 
 Done = Callable[[StoreError | None], None]
+
+CATCH_UP_S: Final = 0.005
+"""When no record follows, the last one goes to the disk of this computer so late."""
 
 
 class Primary:
@@ -58,7 +63,8 @@ class Primary:
         self._news = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run())
 
     def may_answer(self) -> bool:
         """Whether nobody else can be primary yet."""
@@ -82,6 +88,8 @@ class Primary:
         record = seal(prepared.record(), self._identifier, self._tenure.number + 1)
         self._tenure.append(record, since_boot_ms())
         self._news.set()
+        # Behind the task, which has sent it by then.
+        self._loop.call_soon(self._catch_up)
         return False
 
     def backed_up(self, number: int) -> None:
@@ -132,13 +140,7 @@ class Primary:
             for output in outputs:
                 match output:
                     case Ask(request):
-                        try:
-                            answer = await self._database.ask(request)
-                        except LogFailed as error:
-                            self._limited.warning(Event.REPLICATION_FAILED, reason=str(error))
-                            tenure.failed(since_boot_ms())
-                        else:
-                            tenure.answered(answer, since_boot_ms())
+                        await self._ask(request)
                     case Durable():
                         self._finish()
                     case Ended():
@@ -153,8 +155,20 @@ class Primary:
                 await self._wait()
                 tenure.wake(since_boot_ms())
 
+    async def _ask(self, request: Request) -> None:
+        if isinstance(request, Trim):
+            # What it says of this computer has to be true.
+            self._catch_up()
+        try:
+            answer = await self._database.ask(request)
+        except LogFailed as error:
+            self._limited.warning(Event.REPLICATION_FAILED, reason=str(error))
+            self._tenure.failed(since_boot_ms())
+        else:
+            self._tenure.answered(answer, since_boot_ms())
+
     def _finish(self) -> None:
-        """Store what the log has, and say so."""
+        """Show what the log has, and say so."""
         prepared, done = self._prepared, self._done
         assert prepared is not None, "nothing was on its way"
         assert done is not None, "nobody waits for it"
@@ -162,10 +176,19 @@ class Primary:
         self._idle.set()
         error: StoreError | None = None
         try:
-            self.store.finish(prepared)
+            self.store.show(prepared)
         except StoreError as failure:
             error = failure
         done(error)
+        if self._prepared is None:
+            self._loop.call_later(CATCH_UP_S, self._catch_up)
+
+    def _catch_up(self) -> None:
+        """Bring to the disk of this computer what only others have."""
+        try:
+            self.store.catch_up()
+        except StoreError as error:
+            self.ended(Ended(f"the disk of this computer fails: {error}", is_damage=True))
 
     async def _wait(self) -> None:
         due_ms = self._tenure.next_wake_ms

@@ -22,6 +22,7 @@ from openmsmq.protocol.replication.log import (
     LeaseTimes,
     Promoted,
     Request,
+    Trim,
 )
 from openmsmq.protocol.replication.tenure import Tenure
 from openmsmq.sim.violation import Violation
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 ANSWER_TIMEOUT_MS: Final = 1200
 """A request to the log without an answer has failed after so long."""
+
+CATCH_UP_MAX_MS: Final = 30
+"""What others were told of goes to the disk within so long."""
 
 Operation = str
 Told = Callable[[bool], None]
@@ -70,6 +74,8 @@ class Member:
         self._waiting: list[tuple[Operation, Told]] = []
         self._writing: list[tuple[Operation, Told]] = []
         self._record = b""
+        self._ahead: tuple[int, bytes] | None = None
+        """The record that others were told of, and that the disk has not yet."""
         self._ticket = 0
 
     # Life.
@@ -99,6 +105,7 @@ class Member:
         self.is_up = False
         self._boot += 1
         self.follower = self.tenure = None
+        self._ahead = None
 
     def stop_until(self, at_ms: int) -> None:
         """Let the process stand still; what comes for it waits."""
@@ -199,13 +206,17 @@ class Member:
             case Apply(records):
                 for number, record in records:
                     self._store(number, record)
+                    self._know(number, record)
             case Promoted():
                 self._begin_tenure(output)
             case Durable(number):
                 written, self._writing = self._writing, []
-                self._store(number, self._record)
+                self._catch_up()
+                self._ahead = number, self._record
+                self._know(number, self._record)
                 for operation, told in written:
                     self._acknowledge(operation, told)
+                self.later(self._rng.randrange(1, CATCH_UP_MAX_MS), self._catch_up)
             case Ended(why, is_damage):
                 self._end(why if is_damage else "")
             case _:
@@ -221,6 +232,14 @@ class Member:
     def _store(self, number: int, record: bytes) -> None:
         self._world.check_stored(self.name, number, record, len(self.stored))
         self.stored.append(record)
+
+    def _catch_up(self) -> None:
+        """Store what others were told of."""
+        if self._ahead is not None:
+            ahead, self._ahead = self._ahead, None
+            self._store(*ahead)
+
+    def _know(self, number: int, record: bytes) -> None:
         for operation in decode_record(record):
             if operation in self._known:
                 raise Violation(f"{self.name} has {operation} twice")
@@ -229,6 +248,7 @@ class Member:
     def make_back_up(self) -> None:
         """Back up what is stored."""
         if self.tenure is not None and not self.tenure.is_over:
+            self._catch_up()
             # One that is primary no more, and does not know, makes an older one.
             self._world.newest_back_up = max(self._world.newest_back_up, list(self.stored), key=len)
             self.tenure.backed_up(len(self.stored))
@@ -247,6 +267,8 @@ class Member:
     # The way to the log.
 
     def _ask(self, request: Request) -> None:
+        if isinstance(request, Trim):
+            self._catch_up()
         asked = [False]
         self.later(ANSWER_TIMEOUT_MS, self._failed, asked)
         if self.is_cut or self._world.loses():

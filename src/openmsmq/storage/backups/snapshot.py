@@ -53,6 +53,7 @@ class Snapshot:
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
+        store.catch_up()
         base, journal, aside = store.parts
         self._store = store
         self._journal_lock = threading.Lock()
