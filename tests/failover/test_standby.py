@@ -14,72 +14,8 @@ import pytest
 
 import openmsmq
 from bench.peers.databases import Databases
+from tests.failover.two import Two
 from tests.runtime.computers import Computer, wait_for
-from tests.runtime.scripted_engine import free_port
-
-ADDRESSES = {"alpha": "127.0.82.1", "beta": "127.0.82.2"}
-ALARMS = """
-[alarms]
-look_s = 1
-[alarms.alone]
-standby_lag_s = 1
-[alarms.long]
-log_records = 5
-"""
-
-
-def launch(computer: Computer, *options: str) -> None:
-    """Start a computer, and wait until it follows the log."""
-    computer.options = options
-    computer.launch()
-    assert computer.process is not None
-    assert computer.process.stdout is not None
-    line = computer.process.stdout.readline()
-    assert line.startswith("standby "), computer.log
-
-
-class Two:
-    """A primary and a computer that can be its standby."""
-
-    def __init__(self, folder: Path, databases: Databases) -> None:
-        self.folder = folder
-        self.alpha, self.beta = (self._computer(name, databases) for name in ADDRESSES)
-
-    def _computer(self, name: str, databases: Databases) -> Computer:
-        folder = self.folder / name
-        folder.mkdir()
-        made = Computer(folder, "PAIR", ADDRESSES[name], free_port(ADDRESSES[name]))
-        hook = folder / "hook"
-        hook.write_text(f"#!/bin/sh\necho $1 >> {folder}/promoted\n")
-        hook.chmod(0o700)
-        made.configure(
-            f'[replication]\ndatabase = "{databases.address}"\nmember = "{name}"\n'
-            f'lease_ms = 1500\non_promotion = "{hook}"\n{ALARMS}'
-        )
-        return made
-
-    def restore(self) -> None:
-        """Give beta a back-up of alpha, which works."""
-        place = self.folder / "back-up"
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.rmtree(self.beta.data, ignore_errors=True)
-        self.alpha.command("backup", str(place))
-        self.alpha.command("restore", str(place), "--data", str(self.beta.data))
-
-    def begin(self) -> None:
-        """Start alpha, which becomes the primary of a new log."""
-        launch(self.alpha)
-        self.alpha.ready()
-
-    def follow(self) -> None:
-        """Start beta as a standby."""
-        launch(self.beta, "--standby")
-
-    def end(self) -> None:
-        """Leave nothing behind."""
-        for each in (self.alpha, self.beta):
-            if each.is_running:
-                each.end(signal.SIGKILL)
 
 
 @pytest.fixture
@@ -91,7 +27,7 @@ def databases() -> Iterator[Databases]:
 
 @pytest.fixture
 def two(tmp_path: Path, databases: Databases) -> Iterator[Two]:
-    made = Two(tmp_path, databases)
+    made = Two(tmp_path, databases.address)
     try:
         made.begin()
         yield made

@@ -104,6 +104,8 @@ class SteadyConnection:
                 raise ConnectionLost("the connection was closed")
             if self._connection is not None and not self._connection.is_lost:
                 return self._connection
+            if self._connection is not None:
+                self._places.leave()
             return await self._open(self.settings.reconnect_within_s, may_come_back)
 
     async def _open(

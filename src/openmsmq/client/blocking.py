@@ -98,6 +98,7 @@ class SteadyConnection:
             if self._closed:
                 raise ConnectionLost("the connection was closed")
             if self._connection.is_lost:
+                self._places.leave()
                 made = self._open(self.settings.reconnect_within_s, may_come_back)
                 # Before others see it: what they have of the old one must not go over the new one.
                 self._manager.context.connected(made.welcome)

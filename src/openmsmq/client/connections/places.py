@@ -22,8 +22,12 @@ class Places:
         return self._places[self._current]
 
     def begin(self) -> None:
-        """Begin to connect, where it went well last."""
+        """Begin to connect."""
         self._tried = 0
+
+    def leave(self) -> None:
+        """Begin next time with another address: who was lost may take calls and answer none."""
+        self._current = (self._current + 1) % len(self._places)
 
     def pass_on(self, lost: ConnectionLost) -> bool:
         """Go on with the next address; return whether it may be tried without a pause."""
