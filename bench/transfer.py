@@ -6,13 +6,12 @@ import contextlib
 import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from bench.measure import Effort, Figure
 from bench.peers import openmsmq_pair, rabbitmq
 from bench.peers.pair import Job, run_pair
-from bench.peers.process import disk_directory, processor_s
+from bench.peers.process import disk_directory, private_mb, processor_s
 from bench.queues import Bar, Peer, Scenario, fastest, in_turn, rate_figures
 
 PAIR: Final[Peer] = openmsmq_pair
@@ -96,9 +95,4 @@ def _idle(pids: tuple[int, int]) -> Iterator[Figure]:
         (processor_s(pid) - earlier) / IDLE_S for pid, earlier in zip(pids, before, strict=True)
     )
     yield Figure("idle, processor", 100 * used, "%", bar=IDLE_CPU_BAR)
-    yield Figure("idle, private memory", max(map(_private_mb, pids)), "MB", bar=IDLE_MEMORY_BAR)
-
-
-def _private_mb(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
+    yield Figure("idle, private memory", max(map(private_mb, pids)), "MB", bar=IDLE_MEMORY_BAR)

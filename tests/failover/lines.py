@@ -6,7 +6,7 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from bench.peers.databases import Database, Databases
 from bench.peers.process import HOST
@@ -52,8 +52,8 @@ class Line:
             thread.join(10)
             assert not thread.is_alive(), "a line hangs"
 
-    def _go(self, work: object, *facts: object) -> None:
-        thread = threading.Thread(target=work, args=facts, daemon=True)  # type: ignore[arg-type]
+    def _go(self, work: Callable[..., None], *facts: object) -> None:
+        thread = threading.Thread(target=work, args=facts, daemon=True)
         self._threads.append(thread)
         thread.start()
 
