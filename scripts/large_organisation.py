@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import math
 import random
 import statistics
 import time
@@ -71,7 +72,7 @@ class Organisation:
             for number in range(QUEUES_PER_MANAGER)
         ]
         pairs = {(draw.randrange(site), site) for site in range(1, site_count)}
-        while len(pairs) < LINKS_PER_SITE * site_count:
+        while len(pairs) < min(LINKS_PER_SITE * site_count, math.comb(site_count, 2)):
             one, other = sorted(draw.sample(range(site_count), 2))
             pairs.add((one, other))
         self.links = [self._link(one, other) for one, other in sorted(pairs)]
@@ -251,7 +252,7 @@ async def _measure_chain(
             say("copy: bytes over the line until then", meter.bytes_count / 1e6, "MB")
             say("copy: private memory", private_mb(pid), "MB")
     took_s, bytes_counts = [], []
-    for number in range(CHANGES_COUNT):
+    for number in range(min(CHANGES_COUNT, len(made.links) - 1)):
         positions = [copy.directory_changes().position for copy in copies[-1:]]
         before = meter.bytes_count
         waiting = asyncio.to_thread(_wait_for_change, copies[-1], positions[0])
