@@ -197,10 +197,12 @@ def reported(queue: str, reason: MessageClass, body: bytes = b"") -> tuple[bytes
 
 @REASONS
 @shows("MQSRM-3.1.7.3.1", 5, 7, 8)
+@shows("MQSRM-3.1.7.2.4", 92)
 def test_a_reason_is_a_decision(reason: MessageClass, decision: str) -> None:
     content, envelope = reported("told", reason)
     assert content.count(f"<decision>{decision}</decision>".encode()) == 1
     assert content.count(b"<decision>") == 1
+    assert f"<Class>{int(reason)}</Class>".encode() in content
     assert envelope.stream_receipt is None
     assert envelope.commitment_receipt is not None
     assert envelope.commitment_receipt.id == ABOUT
