@@ -208,6 +208,7 @@ def test_a_session_is_idle_from_its_last_answer_on(number: int) -> None:
     run(work)
 
 
+@shows("MQSRM-3.1.7.7", 2)
 @shows("MQSRM-3.1.7.9", 1, 2, 6, 7)
 @shows("MQSRM-3.1.6.4", 1)
 def test_a_queue_manager_connects_to_the_host_of_the_queue(

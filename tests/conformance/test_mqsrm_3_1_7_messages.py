@@ -18,16 +18,19 @@ from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage
 from openmsmq.wire.srmp.compound import read_compound
 from openmsmq.wire.srmp.departing import departing
-from openmsmq.wire.srmp.envelope import Envelope, StreamReceipt
+from openmsmq.wire.srmp.envelope import Envelope, Stream, StreamReceipt
 from openmsmq.wire.srmp.reading import read_envelope
 from tests.conformance.marks import shows
 from tests.unit.manager.posts.mailroom import (
     BETA_PLAIN,
     BETA_STREAM,
+    LEDGER_URL,
     PEER,
     START_S,
     Mailroom,
     body_of,
+    message,
+    of_stream,
     receipt,
     stream_of,
     target_of,
@@ -96,6 +99,16 @@ def test_two_queues_of_one_computer_have_a_stream_each(room: Mailroom) -> None:
     (other,) = room.sends(SAME_HOST, b"2")
     assert stream_of(one).sequence != stream_of(other).sequence
     assert [stream_of(post).current for post in (one, other)] == [1, 1]
+
+
+def test_a_gap_that_its_sender_names_holds_no_receipt_back(room: Mailroom) -> None:
+    for number in (1, 2):
+        assert room.post(of_stream(number, start=number == 1)) == 200
+    gap = Stream(PEER, 5, 9, 2)
+    assert room.post(message(9, to=LEDGER_URL, stream=gap)) == 200
+    (post,) = room.passes(500)
+    found = read_envelope(read_compound("text/xml", post.body).envelope)
+    assert found.stream_receipt == StreamReceipt(PEER, 5, 9)
 
 
 # What is sent again.
