@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from openmsmq.api import messages as api
 from openmsmq.model.identity import Guid, MessageId, SequenceId
@@ -233,6 +234,21 @@ def test_a_reason_is_a_decision_about_a_message_of_a_stream(
     assert envelope.stream_receipt == StreamReceipt(PEER, 5, 9)
     assert envelope.commitment_receipt is not None
     assert envelope.commitment_receipt.id == ABOUT
+
+
+def test_a_message_of_a_stream_that_came_too_late_has_an_end_too(room: Mailroom) -> None:
+    late = of_stream(1, start=True)
+    assert late.msmq is not None
+    msmq = structs.replace(late.msmq, reach_by_s=START_S - 400, dead_letter=True)
+    room.posted()
+    assert room.post(structs.replace(late, sent_s=START_S - 1000, msmq=msmq)) == 200
+    (post,) = room.posted()
+    found = read_envelope(read_compound("text/xml", post.body).envelope)
+    assert found.commitment_receipt is not None
+    assert not found.commitment_receipt.positive
+    assert found.stream_receipt == StreamReceipt(PEER, 5, 1)
+    assert found.msmq is not None
+    assert found.msmq.message_class == MessageClass.NACK_REACH_QUEUE_TIMEOUT
 
 
 @shows("MQSRM-3.1.7.3", 2)
