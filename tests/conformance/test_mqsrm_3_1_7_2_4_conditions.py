@@ -103,11 +103,12 @@ def placed(
 
 def listed(**lists: tuple[str, ...]) -> UserMessage:
     """Name queues in lists."""
-    addresses = {
-        name: AddressList(tuple(map(DirectName, lists.get(name, ()))))
+    destinations, administration, responses = (
+        AddressList(tuple(map(DirectName, lists.get(name, ()))))
         for name in ("destinations", "administration", "responses")
-    }
-    return msgspec.structs.replace(PLAIN, multi_queue=MultiQueueFormatHeader(**addresses))
+    )
+    header = MultiQueueFormatHeader(destinations, administration, responses)
+    return msgspec.structs.replace(PLAIN, multi_queue=header)
 
 
 def case(name: str, message: UserMessage, before: str, after: str, *numbers: int) -> Any:

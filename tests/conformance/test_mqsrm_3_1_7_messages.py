@@ -22,12 +22,12 @@ from openmsmq.wire.srmp.departing import departing
 from openmsmq.wire.srmp.envelope import Envelope, Stream, StreamReceipt
 from openmsmq.wire.srmp.reading import read_envelope
 from tests.conformance.marks import shows
+from tests.unit.manager.office import START_S
 from tests.unit.manager.posts.mailroom import (
     BETA_PLAIN,
     BETA_STREAM,
     LEDGER_URL,
     PEER,
-    START_S,
     Mailroom,
     body_of,
     message,
