@@ -19,10 +19,10 @@ from openmsmq.wire.headers.user import UserHeader
 from openmsmq.wire.packets import UserMessage
 from openmsmq.wire.srmp.compound import read_compound
 from openmsmq.wire.srmp.departing import departing
-from openmsmq.wire.srmp.envelope import Envelope, Stream, StreamReceipt
+from openmsmq.wire.srmp.envelope import Envelope, Services, Stream, StreamReceipt
 from openmsmq.wire.srmp.reading import read_envelope
 from tests.conformance.marks import shows
-from tests.unit.manager.office import START_S
+from tests.unit.manager.office import LEDGER, ORDERS, START_S
 from tests.unit.manager.posts.mailroom import (
     BETA_PLAIN,
     BETA_STREAM,
@@ -39,6 +39,8 @@ from tests.unit.manager.posts.mailroom import (
 
 SAME_HOST = "DIRECT=HTTPS://beta/msmq/stream"
 OWN = Guid(bytes(16))
+JOURNAL = r".\system$;journal"
+TOLD = "http://peer/msmq/private$/told"
 DEAD = r".\system$;deadletter"
 DEAD_TRANSACTIONAL = r".\system$;deadxact"
 
@@ -154,6 +156,30 @@ def test_all_that_has_gathered_leaves_when_a_queue_goes_on(room: Mailroom) -> No
     assert [body_of(post) for post in room.posted()] == bodies
 
 
+@shows("MQSRM-3.1.7.2.3", 12)
+def test_a_gap_is_bridged_to_what_is_still_there(room: Mailroom) -> None:
+    posts = room.sends(BETA_STREAM, *(b"%d" % number for number in range(1, 7)))
+    for number, post in enumerate(posts, 1):
+        room.answered(post, 400 if number in (2, 3, 5) else 200)
+    again = [stream_of(post) for post in room.passes(30_000)]
+    places = [(stream.current, stream.previous or 0) for stream in again]
+    assert places == [(1, 0), (4, 1), (6, 4)]
+
+
+@pytest.mark.parametrize("recoverable", [True, False], ids=["durable", "regular"])
+@shows("MQSRM-3.1.7.2.5", 3, 4)
+def test_a_plain_message_is_gone_with_its_answer_and_one_of_a_stream_is_not(
+    room: Mailroom, recoverable: bool
+) -> None:
+    (plain,) = room.sends(BETA_PLAIN, b"plain", recoverable=recoverable, journal_on_success=True)
+    (stream,) = room.sends(BETA_STREAM, b"stream", journal_on_success=True)
+    for post in (plain, stream):
+        assert room.bodies(JOURNAL) == ([] if post is plain else [b"plain"])
+        room.answered(post)
+    assert (room.waiting(BETA_PLAIN), room.waiting(BETA_STREAM)) == (0, 1)
+    assert room.bodies(JOURNAL) == [b"plain"]
+
+
 # What is too late to leave.
 
 
@@ -251,21 +277,50 @@ def test_a_message_of_a_stream_that_came_too_late_has_an_end_too(room: Mailroom)
     assert found.msmq.message_class == MessageClass.NACK_REACH_QUEUE_TIMEOUT
 
 
-@shows("MQSRM-3.1.7.3", 2)
-@pytest.mark.parametrize("is_here", [True, False], ids=["of ours", "outgoing"])
+@shows("MQSRM-3.1.7.3", 2, 3, 4)
+@pytest.mark.parametrize("is_here", [True, False], ids=["arrived", "outgoing"])
 def test_what_leaves_an_outgoing_queue_has_no_commitment_receipt(
     room: Mailroom, is_here: bool
 ) -> None:
-    told = "http://peer/msmq/private$/told"
-    wishes = {"acknowledge": NEGATIVE_RECEIVE, "admin_queue": told}
-    name = r"private$\orders" if is_here else BETA_PLAIN
     if is_here:
-        room.send(b"1", name=name, **wishes)
+        services = Services(commitment=True, negative=True, send_to=TOLD)
+        assert room.post(message(services=services)) == 200
     else:
-        (post,) = room.sends(name, b"1", **wishes)
+        (post,) = room.sends(BETA_PLAIN, b"1", acknowledge=NEGATIVE_RECEIVE, admin_queue=TOLD)
         room.failed(post)
     room.posted()
+    name = r"private$\orders" if is_here else BETA_PLAIN
     access = AccessMode.RECEIVE if is_here else AccessMode.RECEIVE_ADMIN
     room.ok(api.Purge(room.open(name, access)))
-    assert [post.url for post in room.posted()] == ([told] if is_here else [])
+    assert [post.url for post in room.posted()] == ([TOLD] if is_here else [])
     assert (room.bodies(), room.waiting(BETA_PLAIN)) == ([], 0)
+
+
+@pytest.mark.parametrize("in_stream", [False, True])
+@pytest.mark.parametrize("is_read", [True, False])
+@shows("MQSRM-3.1.7.3.1", 6)
+@shows("MQSRM-3.1.7.3.3", 3)
+def test_when_a_message_ended_and_how_is_told(
+    room: Mailroom, is_read: bool, in_stream: bool
+) -> None:
+    services = Services(durable=True, commitment=True, positive=True, negative=True, send_to=TOLD)
+    envelope = of_stream(1, start=True) if in_stream else message(services=services)
+    assert envelope.msmq is not None
+    msmq = structs.replace(envelope.msmq, dead_letter=in_stream)
+    assert room.post(structs.replace(envelope, msmq=msmq)) == 200
+    for post in room.passes(77_000):
+        room.answered(post)
+    handle = room.open(LEDGER if in_stream else ORDERS)
+    room.posted()
+    room.ok(api.Receive(handle, 1, 0) if is_read else api.Purge(handle))
+    room.passes(5_000)
+    content = _last(room).body
+    # That is 77 seconds after the start, the second 1,000,000.
+    assert content.count(b"<decidedAt>19700112T134757</decidedAt>") == 1
+    decision = b"positive" if is_read else b"negative"
+    assert content.count(b"<decision>" + decision + b"</decision>") == 1
+
+
+def _last(room: Mailroom) -> OutgoingPost:
+    """The post that left last."""
+    return [output for output in room.driver.seen if isinstance(output, OutgoingPost)][-1]
