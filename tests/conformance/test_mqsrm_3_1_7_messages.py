@@ -96,12 +96,26 @@ def test_a_stream_whose_end_is_open_goes_on_after_a_crash(room: Mailroom) -> Non
     assert stream_of(second).receipts_to == stream_of(first).receipts_to
 
 
-@shows("MQSRM-3.1.1.1.6", 1)
 def test_two_queues_of_one_computer_have_a_stream_each(room: Mailroom) -> None:
     (one,) = room.sends(BETA_STREAM, b"1")
     (other,) = room.sends(SAME_HOST, b"2")
     assert stream_of(one).sequence != stream_of(other).sequence
     assert [stream_of(post).current for post in (one, other)] == [1, 1]
+
+
+@shows("MQSRM-3.1.1.1.6", 1)
+def test_what_leaves_and_what_comes_is_counted_apart_under_one_ordinal(room: Mailroom) -> None:
+    (one,) = room.sends(BETA_STREAM, b"1")
+    sequence = stream_of(one).sequence
+    for number in (1, 2, 3):
+        assert room.post(of_stream(number, start=number == 1, sequence=sequence)) == 200
+    (came,) = room.ok(api.PageIncomingSequences()).sequences
+    assert (came.sequence, came.number, shown(room).next_place.number) == (sequence, 3, 2)
+    (two,) = room.sends(BETA_STREAM, b"2")
+    assert (stream_of(two).sequence, stream_of(two).current) == (sequence, 2)
+    told(room, two, one)
+    (came,) = room.ok(api.PageIncomingSequences()).sequences
+    assert (came.number, room.waiting(BETA_STREAM)) == (3, 0)
 
 
 def test_a_gap_that_its_sender_names_holds_no_receipt_back(room: Mailroom) -> None:

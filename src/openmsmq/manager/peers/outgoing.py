@@ -129,7 +129,7 @@ class OutgoingQueue:
 
     @property
     def has_open_ends(self) -> bool:
-        """Whether a stream goes on although all of it has arrived: somebody waits for an end.
+        """Whether the end of something that has arrived is open: its stream goes on (S-29).
 
         [MQSRM 3.1.7.6]
         """

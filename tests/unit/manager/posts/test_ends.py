@@ -92,7 +92,6 @@ def test_a_delivery_receipt_says_when_which_message_came(room: Mailroom) -> None
 
 @shows("MQSRM-2.2.5.2.2", 4, 5)
 @shows("MQSRM-2.2.5.4", 1, 5, 6)
-@shows("MQSRM-3.1.1.1.6", 1)
 def test_who_does_not_ask_hears_nothing_of_it(room: Mailroom) -> None:
     for services, count in (
         (Services(durable=True), 0),
