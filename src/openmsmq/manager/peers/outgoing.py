@@ -129,7 +129,7 @@ class OutgoingQueue:
 
     @property
     def has_open_ends(self) -> bool:
-        """Whether the end of something that has arrived is open: its stream goes on (S-29).
+        """Whether the end of something that has arrived is open: its stream goes on (S-30).
 
         [MQSRM 3.1.7.6]
         """
