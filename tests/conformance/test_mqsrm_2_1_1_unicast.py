@@ -1,4 +1,4 @@
-"""Messages of one queue manager to another: SOAP 1.1 by HTTP 1.1, with and without TLS. [MQSRM 2.1.1]
+"""Messages between two queue managers: SOAP 1.1 by HTTP 1.1, with and without TLS. [MQSRM 2.1.1]
 
 The other side is a socket, so that what is shown are the bytes on the way.
 """
@@ -112,7 +112,7 @@ def test_a_post_of_soap_is_taken(
             if scheme == "https":
                 other = Identity("other", authority)
                 context = other.context(tmp_path / "other.pem", server_side=False, trusts=authority)
-                connection = context.wrap_socket(connection)  # noqa: PLW2901
+                connection = context.wrap_socket(connection)
             connection.sendall(EXAMPLE)
             head, content = received(connection)
             assert (head.partition(b"\r\n")[0], content) == (b"HTTP/1.1 200 OK", b"")

@@ -1,4 +1,4 @@
-"""The profile of PGM: its constants, measured in virtual time, and what it lays down. [MQSRM 2.1.3.1]
+"""The profile of PGM: its constants, measured in virtual time, and its rules. [MQSRM 2.1.3.1]
 
 The numbers are those of the specification, written out; none is read from the product.
 """
@@ -174,7 +174,6 @@ def nak_data_retries() -> None:
 )
 @shows(CLARIFIED, 1)
 def test_the_constants_are_those_of_the_table(measure: Callable[[], None]) -> None:
-    assert PROFILE == Profile(), "nothing is configured"
     measure()
 
 

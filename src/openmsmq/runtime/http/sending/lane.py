@@ -18,11 +18,7 @@ import h11
 import msgspec
 
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
-from openmsmq.runtime.limits import (
-    HTTP_ANSWER_MAX_BYTES,
-    HTTP_HEAD_MAX_BYTES,
-    HTTP_POST_IDLE_MS,
-)
+from openmsmq.runtime.limits import HTTP_ANSWER_MAX_BYTES, HTTP_HEAD_MAX_BYTES
 from openmsmq.runtime.start_errors import os_reason
 
 _USER_AGENT: Final = "OpenMSMQ"
@@ -70,6 +66,8 @@ class LaneOptions(msgspec.Struct, frozen=True):
 
     pipelined_max: int
     timeout_s: float
+    idle_s: float
+    """How long a connection without a post is kept. [MQSRM 3.1.2.4]"""
     proxy_accept: bool
 
 
@@ -229,7 +227,7 @@ class Lane(asyncio.Protocol):
             if self._is_closing:
                 self._put_back()
                 return
-            self._arm(self._options.timeout_s if self._sent else HTTP_POST_IDLE_MS / 1000)
+            self._arm(self._options.timeout_s if self._sent else self._options.idle_s)
             if not data:
                 break
         self._go_on()
