@@ -1,4 +1,4 @@
-"""What the protocol knows, where it begins, and what of it outlives a crash. [MQSRM 3.1.1, 3.1.3]"""
+"""What the protocol knows, where it begins, and what outlives a crash. [MQSRM 3.1.1, 3.1.3]"""
 
 from __future__ import annotations
 
