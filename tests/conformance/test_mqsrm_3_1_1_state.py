@@ -5,20 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+from openmsmq.api import messages as api
 from openmsmq.manager.config import HttpConfig, ManagerConfig
 from openmsmq.model.clock import Instant
-from openmsmq.wire.srmp.envelope import StreamReceipt
+from openmsmq.model.identity import Guid
+from openmsmq.wire.srmp.envelope import Stream, StreamReceipt
 from tests.conformance.marks import shows
 from tests.property.driver import Node
 from tests.unit.manager.posts.mailroom import (
     BETA_PLAIN,
     BETA_STREAM,
     PEER,
+    RECEIPTS,
     Mailroom,
+    body_of,
     envelope_of,
     of_stream,
+    receipt,
     stream_of,
+    target_of,
 )
 from tests.unit.runtime.config.loaded import load_config
 
@@ -100,3 +107,63 @@ def test_where_receipts_of_streams_go_is_in_the_configuration_and_stays(tmp_path
     # Each start reads it again.
     for _ in range(2):
         assert {place.partition("/msmq")[0] for place in places(file)} == {PUBLIC}
+
+
+@shows("MQSRM-3.1.1.1.3", 2)
+def test_what_is_to_be_sent_is_there_after_a_crash_if_it_is_durable(room: Mailroom) -> None:
+    for name, body, recoverable in (
+        (BETA_PLAIN, b"durable", True),
+        (BETA_PLAIN, b"express", False),
+        (BETA_STREAM, b"stream", True),
+    ):
+        room.sends(name, body, recoverable=recoverable)
+    assert (room.waiting(BETA_PLAIN), room.waiting(BETA_STREAM)) == (2, 1)
+    room.crash()
+    assert {body_of(post) for post in room.posted()} == {b"durable", b"stream"}
+    assert (room.waiting(BETA_PLAIN), room.waiting(BETA_STREAM)) == (1, 1)
+
+
+@shows("MQSRM-3.1.3.2", 3)
+def test_no_wait_for_a_receipt_goes_on_over_a_start(room: Mailroom) -> None:
+    (post,) = room.sends(BETA_STREAM, b"1")
+    room.answered(post)
+    assert room.passes(20_000) == []
+    room.crash()
+    # It goes again at once, and the wait begins with that, not where it was.
+    (again,) = room.posted()
+    room.answered(again)
+    assert room.passes(29_999) == []
+    assert [body_of(each) for each in room.passes(1)] == [b"1"]
+
+
+@shows("MQSRM-3.1.1.1.6", 1)
+def test_each_side_keeps_its_own_account_of_each_stream(room: Mailroom) -> None:
+    """Two streams that leave, two that come: whatever happens to one says nothing of the others."""
+    other = BETA_STREAM.replace("beta", "gamma")
+    (one,), (two,) = room.sends(BETA_STREAM, b"1"), room.sends(other, b"2")
+    stranger = Guid(bytes(15) + b"\5")
+    foreign = structs.replace(
+        of_stream(1, start=True), stream=Stream(stranger, 5, 1, receipts_to=RECEIPTS + "8")
+    )
+    for envelope in (of_stream(1, start=True), of_stream(2), foreign):
+        assert room.post(envelope) == 200
+
+    def sent() -> list[tuple[int, int]]:
+        shown = [room.ok(api.ListOutgoing(name)).queues[0] for name in (BETA_STREAM, other)]
+        return [(each.unacknowledged_count, each.last_acknowledged.number) for each in shown]
+
+    def taken() -> dict[bytes, int]:
+        found = room.ok(api.PageIncomingSequences()).sequences
+        return {each.manager: each.number for each in found}
+
+    came = {bytes(PEER): 2, bytes(stranger): 1}
+    assert (sent(), taken()) == ([(1, 0), (1, 0)], came)
+    assert room.post(receipt(two), target=target_of(two)) == 200
+    assert (sent(), taken()) == ([(1, 0), (0, 1)], came)
+    assert room.post(of_stream(3)) == 200
+    assert (sent(), taken()) == ([(1, 0), (0, 1)], came | {bytes(PEER): 3})
+    # A receipt of the first, and what is told to each sender.
+    assert room.post(receipt(one), target=target_of(one)) == 200
+    assert (sent(), taken()) == ([(0, 1), (0, 1)], came | {bytes(PEER): 3})
+    told_of = sorted((each.source, each.last) for each in told(room))
+    assert told_of == sorted([(PEER, 3), (stranger, 1)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
+from openmsmq.protocol.config import TransferConfig
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.runtime.config.doors.http_table import HttpTable
 from openmsmq.runtime.http.sending.client import HttpClient
@@ -108,6 +109,13 @@ def test_there_are_four_timers() -> None:
     assert resends_a_stream_after(Mailroom(), 30_000)
     assert tells_of_a_stream_after(Mailroom(), 500)
     assert 1 <= kept_for(send_idle_s=1) < 10
+
+
+@shows("MQSRM-3.1.2.2", 1)
+def test_how_long_a_receipt_is_waited_for_is_configured() -> None:
+    for wait_s in (7, 40):
+        config = TransferConfig(resend_first_s=wait_s)
+        assert resends_a_stream_after(Mailroom(transfer=config), wait_s * 1_000)
 
 
 @shows("MQSRM-3.1.2.4", 1)
