@@ -12,14 +12,13 @@ import pytest
 
 from openmsmq.protocol.posts import PostFailure
 from openmsmq.runtime.http.sending.client import HttpClient
-from openmsmq.runtime.limits import HTTP_POST_IDLE_MS
 from tests.conformance.marks import shows
 from tests.runtime.http_peer import free_port
 from tests.runtime.raw_client import wait_until
 from tests.runtime.test_srmp_processes import application, manager
 from tests.unit.runtime.http.sending.test_lane import OK, Outcomes, numbered, posting, request
 
-IDLE_S = HTTP_POST_IDLE_MS // 1000
+IDLE_S = 30
 TIMEOUT_S = 60
 
 
@@ -107,7 +106,8 @@ class Exchange:
 @asynccontextmanager
 async def exchanging() -> AsyncIterator[Exchange]:
     peer = Peer()
-    async with posting(peer.serve, send_timeout_s=TIMEOUT_S) as (client, outcomes, url):
+    sending = posting(peer.serve, send_timeout_s=TIMEOUT_S, send_idle_s=IDLE_S)
+    async with sending as (client, outcomes, url):
         yield Exchange(client, outcomes, url, peer)
 
 
@@ -211,14 +211,11 @@ def test_a_session_is_idle_from_its_last_answer_on(number: int) -> None:
 @shows("MQSRM-3.1.7.7", 2)
 @shows("MQSRM-3.1.7.9", 1, 2, 6, 7)
 @shows("MQSRM-3.1.6.4", 1)
-def test_a_queue_manager_connects_to_the_host_of_the_queue(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("openmsmq.runtime.http.sending.lane.HTTP_POST_IDLE_MS", 100)
+def test_a_queue_manager_connects_to_the_host_of_the_queue(tmp_path: Path) -> None:
     with (
         socket.create_server(("127.52.0.9", 0)) as one,
         socket.create_server(("127.52.0.8", 0)) as other,
-        manager(tmp_path / "alpha", "ALPHA", free_port(), []) as alpha,
+        manager(tmp_path / "alpha", "ALPHA", free_port(), [], send_idle_s=1) as alpha,
         application(alpha) as here,
     ):
         for server in (one, other):

@@ -20,11 +20,7 @@ import h11
 import msgspec
 
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
-from openmsmq.runtime.limits import (
-    HTTP_ANSWER_MAX_BYTES,
-    HTTP_HEAD_MAX_BYTES,
-    HTTP_POST_IDLE_MS,
-)
+from openmsmq.runtime.limits import HTTP_ANSWER_MAX_BYTES, HTTP_HEAD_MAX_BYTES
 from openmsmq.runtime.start_errors import os_reason
 
 _USER_AGENT: Final = "OpenMSMQ"
@@ -74,6 +70,8 @@ class LaneOptions(msgspec.Struct, frozen=True):
 
     pipelined_max: int
     timeout_s: float
+    idle_s: float
+    """How long a connection without a post is kept. [MQSRM 3.1.2.4]"""
     proxy_accept: bool
 
 
@@ -237,7 +235,7 @@ class Lane(asyncio.Protocol):
             if self._is_closing or (self._is_spent and not self._sent):
                 self._put_back()
                 return
-            self._arm(self._options.timeout_s if self._sent else HTTP_POST_IDLE_MS / 1000)
+            self._arm(self._options.timeout_s if self._sent else self._options.idle_s)
             if not data:
                 break
         self._go_on()
