@@ -96,8 +96,8 @@ ALIVE: Final = EXAMPLE.replace(b"<TTrq>20070612T023719", b"<TTrq>20380119T031407
 
 def checksum(data: bytes) -> int:
     """The checksum of the Internet. [RFC 1071]"""
-    words = struct.unpack(f">{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2))
-    total = sum(words)
+    even = data + b"\0" * (len(data) % 2)
+    total = sum(int.from_bytes(even[at : at + 2], "big") for at in range(0, len(even), 2))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

@@ -62,12 +62,12 @@ class HttpConnection(asyncio.Protocol):
         )
         self._transport: asyncio.Transport
         self._outflow: Outflow
+        self._is_begun = False
+        """Whether reading may be paused by now."""
         self._under_way: dict[int, _UnderWay] = {}
         self._progress = (Phase.HEAD, 0)
         self._timer: asyncio.TimerHandle | None = None
         self._is_paused = False
-        self._is_begun = False
-        """Whether reading may be paused by now."""
         self._is_ended = False
 
     @property
