@@ -28,5 +28,5 @@ def test_a_small_organisation_is_measured_to_the_end() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     first, *figures = done.stdout.splitlines()
     assert first == "8 sites, 24 links, 40 queue managers, 80 public queues"
-    assert len(figures) == 17
+    assert len(figures) == 18
     assert "5 copies at one server: all have a change after" in done.stdout

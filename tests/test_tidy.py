@@ -103,6 +103,7 @@ ABOUT_SEVERAL: Final = {
     "manager/posts/test_streams_sent.py": "streams that leave: numbers, counts, receipts",
     "manager/posts/test_streams_taken.py": "streams that come: what is taken, shown and told",
     "manager/posts/test_ends.py": "what is told of messages that came, and why",
+    "storage/replication/test_shown.py": "the store: what is seen before it is on the own disk",
     "storage/test_old_stores.py": "a queue manager on whole stores of older versions",
     "storage/test_planted_defects.py": "defects anywhere in the store, and who notices them",
     "storage/test_recovery.py": "the start of a store, from its journal to its pages",
@@ -408,6 +409,7 @@ LARGER: Final = {
     "remote/elsewhere.py: QueueElsewhere": "a method for each step of each call about one queue",
     "runtime/service.py: start": "public: a keyword for each thing that a start may be given",
     "spark/pipelines/ingest/__init__.py: ingest": "public: a keyword for each option of a pipeline",
+    "storage/base.py: Base": "a method for each question, what the journal has left included",
     "storage/engine.py: JournaledStore": "a commit in two steps, for a log that comes between",
     "wire/headers/message_properties.py: of": "a keyword for each field that may be given",
 }
