@@ -68,7 +68,7 @@ WITHOUT_TESTS: Final = {
     "runtime/replication": "in tests/failover, with a real PostgreSQL",
     **dict.fromkeys(
         ("manager/incoming/multicast", "manager/requests/multicast"),
-        "between processes, in tests/runtime/test_stock_ticker.py",
+        "between processes, in tests/system/test_example_8_stock_ticker.py",
     ),
     **dict.fromkeys(
         ("runtime/directory", "manager/transfer"), "between processes, and in tests/transfer"

@@ -230,6 +230,8 @@ class Status(Reply, frozen=True, tag="status"):
     """What transactions have sent and not committed; it counts for the quota."""
     alarms: list[AlarmStatus] = msgspec.field(default_factory=list)
     """The alarms of the configuration, whether they are raised or not."""
+    roles: list[str] = msgspec.field(default_factory=list)
+    """What it does for others: values of `ManagerRole`. [MQOD 2.1.4]"""
 
 
 class GetStatus(Request[Status], frozen=True, tag="get-status"):

@@ -25,6 +25,7 @@ from openmsmq.model.limits import (
     TRANSACTIONS_MAX_COUNT,
     WAITING_READS_MAX_COUNT,
 )
+from openmsmq.model.topology import ManagerRole
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.security.policy import SecurityPolicy
 
@@ -84,6 +85,8 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     addresses: tuple[str, ...] = ()
     """Host names and IP addresses that are this computer, beside its name."""
     software: str = "OpenMSMQ"
+    roles: tuple[ManagerRole, ...] = (ManagerRole.QUEUE_SERVER,)
+    """What the doors that the driver opens make of it; what the directory does is known here."""
     quota_kb: int = 0
     """Room for the messages of all queues; 0 leaves it to the directory."""
     express_memory_kb: int = EXPRESS_MEMORY_DEFAULT_KB

@@ -248,7 +248,7 @@ class Desk:
         table, replies, access, reads = stock.table, stock.replies, stock.access, stock.reads
         delivery, housekeeping = stock.delivery, stock.housekeeping
         transactions, directory = stock.transactions, traffic.directory
-        self.admin = Administration(base, table, traffic.sessions, directory)
+        self.admin = Administration(base, table, traffic.sessions, directory, stock.ways)
         removal = QueueRemoval(base.ledger, table, reads, housekeeping)
         self.public = PublicQueues(base, table, self.admin, directory, replies, removal)
         named = NamedQueues(table, access, counters.identifier)
