@@ -1,4 +1,4 @@
-"""With a directory and without one, and what a queue manager does for others. [MQOD 2.1.3.3, 2.1.4]"""
+"""With a directory and without, and what a queue manager does for others. [MQOD 2.1.3.3, 2.1.4]"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from openmsmq.model.errors import NoDirectory
+from openmsmq.runtime.api.accounts import ACCOUNTS_FILE, add_account
 from tests.runtime.computers import (
     PROGRAM,
     Computer,
@@ -116,14 +117,17 @@ def test_each_role_is_switched_on_and_shown(tmp_path: Path) -> None:
             host = lab.host(name.lower(), lan=f"10.97.9.{number}")
             # Only those that others are to reach listen beyond their own computer.
             beyond = name in ("SUPPORT", "OFFICE", "ROUTER", "GATE")
-            computer = Computer(
-                tmp_path, name, f"10.97.9.{number}" if beyond else "127.0.0.1", 1801
-            )
+            computer = Computer(tmp_path, name, "127.0.0.1", 1801, ping_port=3527)
+            if beyond:
+                computer.address = f"10.97.9.{number}"
             computer.prefix = ("ip", "netns", "exec", host.name)
             computers[name] = computer
             make_token(computer.data)
         computers["PLAIN"].options = ("--no-transfer",)
-        computers["MANAGED"].configure("[rpc]\nenabled = true\n")
+        managed = computers["MANAGED"]
+        accounts = managed.data / ACCOUNTS_FILE
+        add_account(accounts, "reader", "correct horse", administrator=False, now_s=1)
+        managed.configure("[rpc]\nenabled = true\n")
         office = computers["OFFICE"]
         office.options = ("--directory-server", "--allow-remote-without-token")
         for name in ("ROUTER", "GATE"):
