@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import openmsmq
 from openmsmq.model.errors import NoDirectory
 from openmsmq.runtime.api.accounts import ACCOUNTS_FILE, add_account
 from tests.runtime.computers import (
@@ -19,7 +20,6 @@ from tests.runtime.computers import (
     running,
     wait_for,
 )
-from tests.runtime.http_peer import make_token
 from tests.runtime.namespaces import required_laboratory
 from tests.runtime.scripted_engine import free_port
 
@@ -84,20 +84,17 @@ def test_in_a_directory_are_public_queues_topology_and_keys(tmp_path: Path) -> N
         assert (secret.body, secret.privacy > 0) == ("secret", True)
 
 
+def printed(computer: Computer, *words: str) -> str:
+    """Run a command beside a queue manager; give what it says."""
+    line = [*computer.prefix, *PROGRAM, "--qm", str(computer.data / "api.sock"), *words]
+    found = subprocess.run(line, check=True, capture_output=True, text=True, env=environment())
+    return found.stdout
+
+
 def roles(computer: Computer) -> list[str]:
-    """What `openmsmq status` says that a queue manager does for others."""
-    line = [*computer.prefix, *PROGRAM, "--qm", str(computer.data / "api.sock"), "status"]
-
-    def printed(*more: str) -> str:
-        found = subprocess.run(
-            [*line, *more], check=True, capture_output=True, text=True, env=environment()
-        )
-        return found.stdout
-
-    listed: list[str] = json.loads(printed("--json"))["roles"]
-    (shown,) = [text for text in printed().splitlines() if text.split()[:1] == ["roles"]]
-    assert shown.split(maxsplit=1)[1] == ", ".join(listed)
-    return listed
+    """What status says that a queue manager does for others."""
+    with openmsmq.connect(str(computer.data / "api.sock")) as manager:
+        return manager.status().roles
 
 
 PLAN = """
@@ -121,25 +118,30 @@ def test_each_role_is_switched_on_and_shown(tmp_path: Path) -> None:
             if beyond:
                 computer.address = f"10.97.9.{number}"
             computer.prefix = ("ip", "netns", "exec", host.name)
+            computer.api_port = 1880
+            computer.data.mkdir(mode=0o700)
             computers[name] = computer
-            make_token(computer.data)
         computers["PLAIN"].options = ("--no-transfer",)
         managed = computers["MANAGED"]
         accounts = managed.data / ACCOUNTS_FILE
         add_account(accounts, "reader", "correct horse", administrator=False, now_s=1)
         managed.configure("[rpc]\nenabled = true\n")
         office = computers["OFFICE"]
-        office.options = ("--directory-server", "--allow-remote-without-token")
+        office.options = ("--directory-server",)
         for name in ("ROUTER", "GATE"):
             computers[name].options = ("--directory", office.qm, "--routing-server")
+        # Whoever joins a directory changes it, so it has to show who it is.
+        token = tmp_path / "token"
+        token.write_text("s3cret", encoding="utf-8")
         for computer in computers.values():
-            # The later one counts: behind it, commands come in.
-            computer.options += ("--api-socket", "api.sock", "--api-port", "1880")
-            computer.api_port = 1880
-        for name in names:
-            computers[name].launch()
-            started.callback(computers[name].end)
-            computers[name].ready()
+            computer.options += ("--api-socket", "api.sock", "--token-file", str(token))
+            computer.options += ("--directory-token-file", str(token))
+        for alone in (["OFFICE"], [name for name in names if name != "OFFICE"]):
+            for name in alone:
+                computers[name].launch()
+                started.callback(computers[name].end)
+            for name in alone:
+                computers[name].ready()
         assert roles(computers["PLAIN"]) == ["queue server"]
         exchanges = ["queue server", "message transfer"]
         assert roles(computers["MANAGED"]) == ["queue server", "management server", exchanges[1]]
@@ -151,12 +153,10 @@ def test_each_role_is_switched_on_and_shown(tmp_path: Path) -> None:
         assert "site gate" not in roles(computers["GATE"])
         plan = tmp_path / "plan.yaml"
         plan.write_text(PLAN, encoding="utf-8")
-        applied = [*office.prefix, *PROGRAM, "--qm", str(office.data / "api.sock")]
-        subprocess.run(
-            [*applied, "directory", "apply", str(plan), "--yes"],
-            check=True,
-            env=environment(),
-            capture_output=True,
-        )
-        wait_for(lambda: roles(computers["GATE"]) == [*supports, "routing server", "site gate"])
+        printed(office, "directory", "apply", str(plan), "--yes")
+        gates = [*supports, "routing server", "site gate"]
+        wait_for(lambda: roles(computers["GATE"]) == gates)
+        # The command says the same, to people and to programs.
+        assert json.loads(printed(computers["GATE"], "status", "--json"))["roles"] == gates
+        assert f" {', '.join(gates)}\n" in printed(computers["GATE"], "status")
         assert roles(computers["ROUTER"]) == [*supports, "routing server"]

@@ -191,9 +191,7 @@ def test_a_foreign_queue_of_the_directory_leads_to_the_connector(
     assert gate.bodies(XACTONLY) == [b"in a transaction"] * 2
 
 
-def test_a_foreign_queue_without_a_connector_waits_at_its_gate(
-    network: Network, gate: Computer
-) -> None:
+def test_a_foreign_queue_without_a_connector_waits_at_its_gate(gate: Computer) -> None:
     other = msgspec.structs.replace(STATUS, identifier=Guid(b"another queue..."))
     nobody = QueueManagerInfo(
         identifier=Guid(b"not a connector!"),
