@@ -109,11 +109,11 @@ def test_an_order_reaches_the_office_or_comes_back(tmp_path):
 
         # In the end everything is as in the beginning: one queue, and no message anywhere.
         assert laptop.objects("deadletter", "--transactional") == []
+        assert laptop.objects("queue", "list") == []
+        assert laptop.end() == 0
         office.start()
         (left,) = office.objects("queue", "list")
         assert (left["path_name"], left["message_count"]) == (ORDERS, 0)
-        assert laptop.objects("queue", "list") == []
-        assert laptop.end() == 0
 
     said = spoken(capture, laptop.session_port)
     here, there = laptop.address, office.address
