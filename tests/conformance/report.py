@@ -173,7 +173,8 @@ def break_all(recorded: Mapping[str, Defect], wanted: str, root: Path) -> int:
     missed = 0
     for done, verdict in enumerate(defects.judge_all(chosen, root), 1):
         missed += bool(verdict.reason)
-        print(f"[{done}/{len(chosen)}] {verdict.id}: {verdict.reason or 'noticed'}", flush=True)
+        said = verdict.reason or f"noticed ({verdict.seen})"
+        print(f"[{done}/{len(chosen)}] {verdict.id}: {said}", flush=True)
     print(
         f"{len(chosen) - missed} of {len(chosen)} defects were noticed by the tests of their ids."
     )
