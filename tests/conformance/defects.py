@@ -138,6 +138,8 @@ class Workshop:
     ) -> Outcome:
         """Run the tests of a file that carry one of the ids."""
         arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *options]
+        # Hypothesis is shared by all runs, and has no assertions that a test would want rewritten.
+        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         arguments += [f"--conformance-only={','.join(ids)}", test]
         assert self._server.stdin is not None
         assert self._server.stdout is not None

@@ -14,6 +14,7 @@ import select
 import signal
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Final
 
@@ -38,7 +39,7 @@ SHARED: Final = (
 
 EXAMPLES: Final = 50
 ENDLESS: Final = -1
-SAID_MAX_LENGTH: Final = 4_000
+SAID_MAX_LENGTH: Final = 2_000
 SEEN_MAX_LENGTH: Final = 200
 
 
@@ -106,9 +107,11 @@ def _run(arguments: list[str], said: int, found: Path) -> None:
         witness = Witness()
         code = int(pytest.main(arguments, plugins=[witness]))
         found.write_bytes(msgspec.json.encode([witness.when, witness.kind, witness.seen]))
+    except BaseException:
+        traceback.print_exc()
+    finally:
         sys.stdout.flush()
         sys.stderr.flush()
-    finally:
         os._exit(code & 0xFF)
 
 

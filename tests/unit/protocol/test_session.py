@@ -114,6 +114,9 @@ def test_a_session_begins_to_count_at_nothing() -> None:
     session = open_initiator()
     session.advertise(63, at(0))
     assert acks_in(session.take_outputs()) == [SessionHeader(window=63)]
+    # Nothing has come, so it owes no acknowledgment when it ends.
+    session.close(CloseReason.STOPPING, at(0))
+    assert session.take_outputs() == [Closed(CloseReason.STOPPING)]
 
 
 @pytest.mark.spec("MQQB-3.1.3.2-09", "MQQB-3.1.3.2-10")

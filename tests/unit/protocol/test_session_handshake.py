@@ -53,15 +53,17 @@ def acceptor(config: TransferConfig = CONFIG) -> Session:
 
 
 def only_establish(session: Session) -> EstablishConnection:
-    (packet,) = written(session.take_outputs())
-    assert isinstance(packet, EstablishConnection)
-    return packet
+    packets = written(session.take_outputs())
+    assert len(packets) == 1
+    assert isinstance(packets[0], EstablishConnection)
+    return packets[0]
 
 
 def only_parameters(session: Session) -> ConnectionParameters:
-    (packet,) = written(session.take_outputs())
-    assert isinstance(packet, ConnectionParameters)
-    return packet
+    packets = written(session.take_outputs())
+    assert len(packets) == 1
+    assert isinstance(packets[0], ConnectionParameters)
+    return packets[0]
 
 
 @pytest.mark.spec(
@@ -76,7 +78,12 @@ def only_parameters(session: Session) -> ConnectionParameters:
 )
 def test_an_initiator_introduces_itself_as_soon_as_it_is_connected() -> None:
     session = initiator(remote=PEER)
-    (packet,) = written(session.take_outputs())
+    outputs = session.take_outputs()
+    (raw,) = of_type(outputs, Written)
+    base_flags, internal_flags = raw.data[2], raw.data[18]
+    assert base_flags & 0x08
+    assert internal_flags & 0x0F == 2
+    (packet,) = written(outputs)
     assert packet == EstablishConnection(
         establish_header.EstablishHeader(LOCAL, PEER, at(0).ticks_ms, 0x0310)
     )
