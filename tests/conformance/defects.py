@@ -65,7 +65,7 @@ class Defect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.after:
             if text.count(self.after) != 1:
                 raise ValueError(f"{self.after!r} is not once in {self.file}")
-            begin = text.index(self.after)
+            begin = text.index(self.after) + len(self.after)
         elif text.count(self.old) != 1:
             raise ValueError(f"{self.old!r} is not once in {self.file}")
         place = text.find(self.old, begin)

@@ -18,6 +18,8 @@ def test_a_defect_changes_its_place_only() -> None:
     assert HALF.applied_to("return n // 2\n") == "return n\n"
     behind = Defect("half.py", "1", "2", "test_half.py", after="def second")
     assert behind.applied_to("1 def second 1 1") == "1 def second 2 1"
+    inside = Defect("half.py", "1", "2", "test_half.py", after="x1")
+    assert inside.applied_to("x1 1") == "x1 2"
 
 
 @pytest.mark.parametrize(

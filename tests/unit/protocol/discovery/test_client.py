@@ -172,6 +172,8 @@ def test_after_an_answer_of_the_own_site_the_next_network_is_asked_at_once():
     assert client.take_outputs() == [asked(1)]
     assert client.next_wake_ms == after(10 + WAIT_MS).ticks_ms
     assert client.last_network == networks(2)[0]
+    client.wake(after(10 + WAIT_MS))
+    assert client.take_outputs() == [found_own("10.0.0.1", 0)]
 
 
 @pytest.mark.spec("MQSD-3.1.5.2-14", "MQSD-3.1.5.2-16", "MQSD-3.1.7.2-01", "MQSD-3.1.7.2-02")
@@ -202,6 +204,10 @@ def test_after_an_answer_of_another_site_the_wait_begins_again(count):
     assert client.last_network == networks(1)[0]
     client.wake(after(14_000 + WAIT_MS - 1))
     assert client.take_outputs() == []
+    client.wake(after(14_000 + WAIT_MS))
+    assert client.take_outputs() == ([found_other("10.0.0.2", 0)] if count == 1 else [asked(1)])
+    client.wake(after(14_000 + 2 * WAIT_MS))
+    assert client.take_outputs() == ([] if count == 1 else [found_other("10.0.0.2", 0)])
 
 
 @pytest.mark.spec("MQSD-3.1.5.2-11")
