@@ -8,6 +8,7 @@ anything of the project: each fork does, from the files as they are then.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import select
@@ -126,10 +127,8 @@ def carry_out(order: Order) -> Outcome:
         watched = os.pidfd_open(process)
         ended, _, _ = select.select([watched], [], [], order.timeout_s)
         os.close(watched)
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         _, status = os.waitpid(process, 0)
         text = said.read_text(encoding="utf-8", errors="replace")[-SAID_MAX_LENGTH:]
         code = os.waitstatus_to_exitcode(status) if ended else ENDLESS

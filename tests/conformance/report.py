@@ -173,7 +173,9 @@ def choose(recorded: Mapping[str, Defect], wanted: str) -> Mapping[str, Defect]:
         return recorded
     chosen: dict[str, Defect] = {}
     for name in wanted.split(","):
-        named = {id_: d for id_, d in recorded.items() if f"{id_}.".startswith((f"{name}-", f"{name}."))}
+        named = {
+            id_: d for id_, d in recorded.items() if f"{id_}.".startswith((f"{name}-", f"{name}."))
+        }
         if not named:
             raise catalogue.CatalogueError(
                 f"no defect is recorded for {name}; --drawn lists those that have one"

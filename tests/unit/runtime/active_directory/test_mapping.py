@@ -422,8 +422,9 @@ def test_a_qualified_path_name_has_the_rest_of_a_long_name() -> None:
 )
 @given(users)
 def test_a_user_survives_the_directory(user: UserInfo) -> None:
-    entry = served(USER_NAME, "user", user_attributes(user), objectSid=SID)
-    assert read_user(entry) == user
+    attributes = user_attributes(user)
+    assert attributes["mSMQDigests"] == user.certificate_digests
+    assert read_user(served(USER_NAME, "user", attributes, objectSid=SID)) == user
 
 
 # What is written.
