@@ -1,8 +1,9 @@
 """One-line defects that the test of a statement must notice, and what applies them.
 
 `make conformance ARGS="--break MQQB-2.2.4-03"` copies the project, changes one line of the copy's
-source and runs the tests that carry the id: they must fail. `--break all` does so for every defect
-that is recorded, in `defects/`, one file for each specification:
+source and runs the tests that carry the id: they must fail, in the test itself and not because the
+code no longer works. `--break MQQB-2.2` does so for a section, `--break all` for every defect that
+is recorded, in `defects/`, one file for each specification:
 
     ["MQQB-2.2.4-03"]
     file = "wire/headers/session.py"        below src/openmsmq
