@@ -82,10 +82,10 @@ class Notifications:
         left_count = SIGNED_NOTIFICATIONS_MAX_COUNT
         for change in changes:
             owner, event = _event_of(change, before)
-            known = before.managers.get(owner)
-            if owner in (NIL_GUID, self._counters.identifier) or owner in foreign:
+            if owner in (NIL_GUID, self._counters.identifier):
                 continue
-            if known is not None and known.foreign:
+            known = before.managers.get(owner)
+            if owner in foreign or (known is not None and known.foreign):
                 continue
             packet = self._packet(
                 owner, ManagerNotification(event, change.identifier, server).encode()
