@@ -150,7 +150,9 @@ def test_every_cipher_carries_a_body_to_its_destination(
     assert body == message.properties.body
 
 
-@pytest.mark.spec("MQQB-3.1.7.1.5-14", "MQQB-3.1.7.1.5-15", "MQQB-3.1.7.1.5-17")
+@pytest.mark.spec(
+    "MQQB-3.1.7.1.5-14", "MQQB-3.1.7.1.5-15", "MQQB-3.1.7.1.5-17", "MQDMPR-3.1.7.1.32-10"
+)
 @pytest.mark.parametrize(("provider", "algorithm"), ROUND_TRIPS)
 def test_a_packet_says_how_its_body_is_encrypted(
     provider: Provider, algorithm: SessionAlgorithm
