@@ -299,7 +299,7 @@ def test_the_sender_hears_of_what_it_has_asked_for_and_of_nothing_else(
 # Enumerations of the packet. [MQMQ 2.2.19.2]
 
 
-def flags_of(**names: QueueName) -> int:
+def flags_of(**names: Any) -> int:
     header = UserHeader(SOMEBODY, **names)
     packet = encode(UserMessage(header, decode_plain().properties))
     found: int = struct.unpack_from("<I", packet, 60)[0]
