@@ -301,10 +301,11 @@ def test_each_event_of_related_protocols_is_processed(
 
 
 @shows("MQDMPR-3.1.7.1.28", 1, 2)
+@shows("MQDMPR-3.1.7.3.9", 1)
 def test_messages_are_sent_by_their_priority_and_then_as_they_came(
     network: Network, alpha: Computer, peer: Neighbour
 ) -> None:
-    """What goes out has no base priority: only public queues have one, and those are here."""
+    """Nobody says which is next. What goes out has no base priority, as only public queues have."""
     alpha.send(TO_PEER, b"at once")
     network.run(1_000)
     assert peer.bodies == [b"at once"], "nobody has to ask for it"

@@ -96,7 +96,7 @@ def test_an_answer_has_what_meets_all_conditions_and_nothing_else(
     assert list(read_each(image, ObjectKind.SITE)) == []
 
 
-@pytest.mark.spec("MQDMPR-3.1.7.1.22-01", "MQDMPR-3.1.7.1.23-01")
+@pytest.mark.spec("MQDMPR-3.1.7.1.22-01", "MQDMPR-3.1.7.1.23-01", "MQDMPR-3.1.1.17-01")
 @given(queues, st.booleans())
 def test_an_answer_is_read_one_by_one_in_its_order_until_it_is_left(
     all_: list[QueueProperties], descending: bool
