@@ -432,7 +432,8 @@ def test_a_queue_is_active_while_it_is_open_or_has_something_to_send() -> None:
     def active() -> list[str]:
         asked = mgmt.GetInfo(mgmt.ManagedObject(1, 0), (1,), (NULL,))
         found = mgmt.INFO.decode(program.stub(0, mgmt.GET_INFO.encode(asked)))
-        return [name.upper() for name in found.values[0].value]
+        names: Any = found.values[0].value
+        return [name.upper() for name in names]
 
     name = hall.ok(api.GetNames(ORDERS)).format_name.upper()
     away = r"DIRECT=OS:BETA\PRIVATE$\ORDERS"
