@@ -126,7 +126,7 @@ def test_a_base_priority_is_a_level_of_sixteen_bits(level: int) -> None:
 
 def with_more(entry: Entry, more: dict[str, bytes]) -> Entry:
     added = {name.lower(): (value,) for name, value in more.items()}
-    return Entry(entry.name, entry.identifier, entry.classes, added | entry.attributes)
+    return Entry(entry.name, entry.identifier, entry.classes, {**added, **entry.attributes})
 
 
 UNDEFINED: Final = st.dictionaries(
