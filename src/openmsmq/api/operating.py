@@ -60,6 +60,8 @@ class OutgoingStatus(msgspec.Struct, frozen=True):
     """How often the last order acknowledgment came."""
     resend_interval_s: int = 0
     """How long it is between two attempts, now."""
+    open_count: int = 0
+    """How often applications have it open."""
 
 
 class OutgoingQueues(Reply, frozen=True, tag="outgoing-queues"):

@@ -132,6 +132,9 @@ DATAGRAM_BUFFER_MAX_BYTES: Final = 64 << 10
 GARBAGE_MIN_COUNT: Final = 50_000
 """New objects before the collector looks for cycles among them; Python's own default is 700."""
 
+DIRECTORY_SERVERS_RENEW_S: Final = 12 * 3600
+"""Directory servers that were searched for are searched for again after it, though they answer."""
+
 DIRECTORY_CALL_MS: Final = 10_000
 """How long a directory server may take to answer."""
 

@@ -32,7 +32,7 @@ Ask = Callable[[api.AnyRequest], api.AnyReply | None]
 
 def only(user: Sid, rights: int) -> bytes:
     """A descriptor that gives somebody these rights, and administrators all."""
-    everything = AccessEntry(ADMINISTRATORS, 0xF00FF)
+    everything = AccessEntry(ADMINISTRATORS, 0x10000000)
     entries = (everything, AccessEntry(user, rights)) if rights else (everything,)
     return encode(Descriptor(ADMINISTRATORS, b"", entries))
 

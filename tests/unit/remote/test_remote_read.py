@@ -142,6 +142,7 @@ def test_only_a_queue_for_moving_is_opened_as_a_target(reader: Reader) -> None:
         assert reader.fault(Operation.OPEN_QUEUE_FOR_MOVE, stub) == INVALID_PARAMETER
 
 
+@pytest.mark.spec("MQDMPR-3.1.1.16-03")
 def test_two_handles_have_nothing_in_common(reader: Reader) -> None:
     first, second = reader.open(), reader.open()
     assert first[:4] == second[:4] == bytes(4)

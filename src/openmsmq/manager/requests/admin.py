@@ -61,7 +61,7 @@ from openmsmq.model.queue import (
 )
 from openmsmq.model.topology import ManagerRole
 from openmsmq.protocol.pgm.limits import MULTICAST_GROUPS_MAX_COUNT
-from openmsmq.security.access.access import QUEUE_DEFAULT, queue_descriptor
+from openmsmq.security.access.access import QUEUE, QUEUE_DEFAULT, queue_descriptor
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import encode, encode_given
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid
@@ -445,7 +445,7 @@ def _descriptor_for(caller: Caller, given: bytes) -> bytes:
     """Return the descriptor of a new queue; what an administrator makes belongs to all of them."""
     if not given:
         return b"" if caller.is_administrator else encode(queue_descriptor(caller.user))
-    wanted = read_given(given)
+    wanted = read_given(given, QUEUE)
     if wanted.owner:
         require_owner(caller, Sid(wanted.owner))
     else:

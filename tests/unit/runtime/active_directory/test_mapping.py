@@ -498,6 +498,7 @@ def test_a_link_is_named_after_its_sites() -> None:
     "MQDSSM-3.1.6.7.1.8-02",
     "MQDSSM-3.1.6.7.1.8-03",
     "MQDSSM-3.1.6.7.1.10-04",
+    "MQMQ-2.3.10.7-01",
 )
 @given(certificates)
 def test_digests_stand_in_the_order_of_the_certificates(found: tuple[bytes, ...]) -> None:
