@@ -14,6 +14,7 @@ from bench import (
     floods,
     hostile,
     hostile_rpc,
+    http_posts,
     queues,
     remote,
     routes,
@@ -45,6 +46,7 @@ BENCHES: Final[dict[str, Bench]] = {
     "hostile-rpc": hostile_rpc.run,
     "floods": floods.run,
     "console": console.run,
+    "http": http_posts.run,
 }
 
 ON_REQUEST: Final = frozenset(
@@ -59,6 +61,7 @@ ON_REQUEST: Final = frozenset(
         "hostile-rpc",
         "floods",
         "console",
+        "http",
     }
 )
 """Benches that take minutes: they run when they are named."""

@@ -28,6 +28,7 @@ COMPILED = [
     "remote/remote_read.py",
     "runtime/api/connection.py",
     "runtime/api/outflow.py",
+    "runtime/http/connection.py",
     "runtime/rpc/connection.py",
     "runtime/rpc/desk.py",
     "runtime/server.py",
@@ -40,6 +41,7 @@ COMPILED = [
     "wire/message_bytes.py",
     "wire/packet_buffer.py",
     "wire/rpc/fragment_buffer.py",
+    "wire/srmp/*.py",
 ]
 """What runs for every message, except where the disk is written."""
 

@@ -66,6 +66,8 @@ class HttpConnection(asyncio.Protocol):
         self._progress = (Phase.HEAD, 0)
         self._timer: asyncio.TimerHandle | None = None
         self._is_paused = False
+        self._is_called = False
+        """Whether the loop is to write the answers that have come."""
         self._is_ended = False
 
     @property
@@ -172,7 +174,16 @@ class HttpConnection(asyncio.Protocol):
             return
         self._forget(number)
         self._conversation.answer(number, answer)
-        self._guarded(self._conversation.go_on)
+        if not self._is_called:
+            # Answers of one turn come together, and leave together: each write costs the kernel
+            # more than the answer costs us.
+            self._is_called = True
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_called = False
+        if not self._is_ended:
+            self._guarded(self._conversation.go_on)
 
     def _answer_is_late(self, number: int) -> None:
         under_way = self._under_way.get(number)

@@ -11,6 +11,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -48,6 +49,7 @@ class Target(msgspec.Struct, frozen=True):
         return host if self.port == (443 if self.is_secure else 80) else f"{host}:{self.port}"
 
 
+@lru_cache(maxsize=1_024)
 def read_url(url: str) -> tuple[Target, str]:
     """Return where a post goes, and what stands in its request line; or raise `BadUrl`."""
     if not url.isascii() or not url.isprintable() or " " in url:
