@@ -15,6 +15,7 @@ from bench import (
     hostile,
     hostile_rpc,
     http_posts,
+    multicast,
     queues,
     remote,
     routes,
@@ -47,6 +48,7 @@ BENCHES: Final[dict[str, Bench]] = {
     "floods": floods.run,
     "console": console.run,
     "http": http_posts.run,
+    "multicast": multicast.run,
 }
 
 ON_REQUEST: Final = frozenset(
@@ -62,6 +64,7 @@ ON_REQUEST: Final = frozenset(
         "floods",
         "console",
         "http",
+        "multicast",
     }
 )
 """Benches that take minutes: they run when they are named."""

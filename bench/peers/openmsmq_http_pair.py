@@ -71,5 +71,5 @@ class HttpPair:
         return single.consume(address.split(",")[1], job, gate)
 
 
-PIPELINED: Final = HttpPair("OpenMSMQ, SRMP, pipelined", 16)
+PIPELINED: Final = HttpPair("OpenMSMQ, SRMP, pipelined", 48)
 ONE_BY_ONE: Final = HttpPair("OpenMSMQ, SRMP, one by one", 1)

@@ -283,7 +283,7 @@ HTTP_CLERK_MS: Final = 10_000
 HTTP_ANSWER_MAX_BYTES: Final = 64 << 10
 """The body of an answer to a post of ours; a longer one ends its connection."""
 
-HTTP_POSTS_WAITING_MAX_COUNT: Final = 10_000
+HTTP_POSTS_WAITING_MAX_COUNT: Final = 20_000
 """Posts of ours that wait for a connection or an answer; a further one fails at once."""
 
 HTTP_POSTS_WAITING_MAX_BYTES: Final = 64 << 20

@@ -97,7 +97,7 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             ge=1,
             le=1000,
         ),
-    ] = 16
+    ] = 48
     send_timeout_s: Annotated[
         int, says("How long a connection, and an answer, may take.", ge=1, le=3600)
     ] = 60

@@ -118,10 +118,18 @@ class Lane(asyncio.Protocol):
         self._is_closing = False
         """Whether the other side takes no further post over this connection."""
         self._is_paused = False
+        self._is_called = False
 
     def post(self, post: OutgoingPost) -> None:
         """Let a post leave behind those before it."""
         self._waiting.append(post)
+        if not self._is_called:
+            # What one turn has for it leaves together.
+            self._is_called = True
+            asyncio.get_running_loop().call_soon(self._called)
+
+    def _called(self) -> None:
+        self._is_called = False
         self._go_on()
 
     def give_up(self, call: int) -> bool:
@@ -205,6 +213,9 @@ class Lane(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send what waits."""
         self._transport = cast(asyncio.Transport, transport)
+        # What is written leaves at once: uvloop would keep it until the turn is over, and the other
+        # side would wait while we sync.
+        self._transport.set_write_buffer_limits(high=1, low=0)
         self._connecting = None
         self._is_closing = self._is_paused = False
         self._go_on()
