@@ -29,6 +29,7 @@ COMPILED = [
     "runtime/api/connection.py",
     "runtime/api/outflow.py",
     "runtime/http/connection.py",
+    "runtime/multicast/*.py",
     "runtime/rpc/connection.py",
     "runtime/rpc/desk.py",
     "runtime/server.py",
@@ -40,6 +41,7 @@ COMPILED = [
     "wire/likeness.py",
     "wire/message_bytes.py",
     "wire/packet_buffer.py",
+    "wire/pgm/checksum.py",
     "wire/rpc/fragment_buffer.py",
     "wire/srmp/*.py",
 ]

@@ -19,6 +19,7 @@ from bench.peers.network import address_of, enter
 from bench.peers.openmsmq import run_loop
 from bench.peers.pair import Gate, Job
 from openmsmq.protocol.pgm.outputs import Delivered, Group, Profile
+from openmsmq.runtime.limits import MULTICAST_BUFFER_BYTES
 from openmsmq.runtime.multicast.sockets import PgmSockets
 from openmsmq.runtime.multicast.transport import PgmTransport
 
@@ -29,7 +30,6 @@ SETTLE_S: Final = 0.5
 """What the system needs to join a group, and a source to begin, before it counts."""
 QUIET_S: Final = 5.0
 """Who hears nothing for so long has heard all that comes."""
-_BUFFER_BYTES: Final = 4 << 20
 _FORCED_BUFFER: Final = 33
 
 
@@ -153,7 +153,9 @@ async def _send_by_pgm(job: Job, gate: Gate) -> None:
     go_on()
     await done.wait()
     # It is there to repair until all receivers have what they miss.
-    await asyncio.sleep(QUIET_S)
+    before = -1
+    while before != (before := sum(each.repaired_count for each in transport.sources)):
+        await asyncio.sleep(QUIET_S)
     transport.close()
 
 
@@ -202,7 +204,7 @@ def hear_by_udp(number: int, hosts: str, _: Job, gate: Gate) -> list[float]:
     listener = _Listener()
     enter(hosts.split(",")[number])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as hearing:
-        hearing.setsockopt(socket.SOL_SOCKET, _FORCED_BUFFER, _BUFFER_BYTES)
+        hearing.setsockopt(socket.SOL_SOCKET, _FORCED_BUFFER, MULTICAST_BUFFER_BYTES)
         hearing.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 5, 0))
         hearing.bind((GROUP.address, GROUP.port))
         joined = socket.inet_aton(GROUP.address) + socket.inet_aton(address_of(number))

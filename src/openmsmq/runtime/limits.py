@@ -224,7 +224,7 @@ RPC_BUFFERED_MAX_BYTES: Final = 256 << 20
 RPC_PROOFS_LOOK_MS: Final = 5_000
 """How often is looked whether the accounts of open connections are as they were."""
 
-MULTICAST_BUFFER_BYTES: Final = 4 << 20
+MULTICAST_BUFFER_BYTES: Final = 16 << 20
 """What the system holds of packets of multicast that have come and were not read."""
 
 MULTICAST_PACKETS_PER_TURN_COUNT: Final = 64

@@ -19,7 +19,7 @@ from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import MULTICAST_PACKETS_PER_TURN_COUNT
 from openmsmq.runtime.multicast.sockets import PgmSockets
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.pgm.packets import Nak, SourceId, decode
+from openmsmq.wire.pgm.packets import Nak, SourceId, decode, is_data
 
 FIRST_PORT: Final = 1_024
 
@@ -46,6 +46,8 @@ class PgmTransport:
         self._sockets: PgmSockets | None = None
         self._sources: dict[Group, Source] = {}
         self._groups: set[Group] = set()
+        self._hosts: frozenset[str] = frozenset()
+        """The addresses of the groups that somebody listens to."""
         self.receiver = Receiver(profile, random, self._now_ms())
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
@@ -77,14 +79,21 @@ class PgmTransport:
         """Hear what is sent to a group, or raise `NoMulticast`."""
         self.open().join(group.address)
         self._groups.add(group)
+        self._sockets_know()
         self.receiver.listen(group)
 
     def stop(self, group: Group) -> None:
         """Hear it no more."""
         self._groups.discard(group)
+        self._sockets_know()
         self.receiver.stop(group)
         if self._sockets is not None and not self._is_wanted(group.address):
             self._sockets.leave(group.address)
+
+    def _sockets_know(self) -> None:
+        self._hosts = frozenset(group.address for group in self._groups)
+        if self._sockets is not None:
+            self._sockets.hear_data(wanted=bool(self._groups))
 
     def _is_wanted(self, address: str) -> bool:
         return any(group.address == address for group in (*self._groups, *self._sources))
@@ -135,6 +144,9 @@ class PgmTransport:
 
     def _heard(self, data: bytes, origin: str, to: str, now_ms: int) -> None:
         if self._accepts is not None and not self._accepts(origin):
+            return
+        if to not in self._hosts and is_data(data):
+            # A source hears its own data: its questions come to the same group.
             return
         try:
             packet = decode(data)
