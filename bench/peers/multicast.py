@@ -154,7 +154,9 @@ async def _send_by_pgm(job: Job, gate: Gate) -> None:
     await done.wait()
     # It is there to repair until all receivers have what they miss.
     before = -1
-    while before != (before := sum(each.repaired_count for each in transport.sources)):
+    while before != (  # noqa: ASYNC110 -- it is counted, not announced
+        before := sum(each.repaired_count for each in transport.sources)
+    ):
         await asyncio.sleep(QUIET_S)
     transport.close()
 
