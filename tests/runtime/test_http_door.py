@@ -481,6 +481,27 @@ def test_one_address_may_not_have_everything_under_way(server: ServerThread, tok
     wait_until(lambda: Sender(port, token).send(bytes(3_999_999), **OCTETS).status == 201)
 
 
+def test_behind_a_trusted_proxy_each_client_has_its_own_share(own: tuple[Path, str]) -> None:
+    data, token = own
+    with serving(data, trusted_proxies=("127.0.0.1",)) as running, contextlib.ExitStack() as opened:
+        with application(running) as manager:
+            manager.create_queue(QUEUE)
+        port = port_of(running)
+        head = f"POST {ORDERS} HTTP/1.1\r\nHost: alpha\r\nAuthorization: Bearer {token}\r\n"
+        # One who says to be somebody else each time: the proxy has appended who it is.
+        lies = (f"X-Forwarded-For: 198.51.100.{number}, 203.0.113.9\r\n" for number in range(20))
+        for lie in lies:
+            made = opened.enter_context(socket.create_connection(("127.0.0.1", port), 20))
+            made.sendall(f"{head}{lie}Content-Length: 4000000\r\n\r\n".encode())
+        big = bytes(HTTP_BODY_MAX_BYTES)
+        his = {"X_Forwarded_For": "203.0.113.9", **OCTETS}
+        wait_until(lambda: Sender(port, token).send(big, **his).status == 429)
+        # Others have their own share, and so has the proxy itself.
+        other = {"X_Forwarded_For": "203.0.113.10", **OCTETS}
+        assert Sender(port, token).send(bytes(4_000_000), **other).status == 201
+        assert Sender(port, token).send(bytes(4_000_000), **OCTETS).status == 201
+
+
 def test_who_is_slow_is_told_so(
     server: ServerThread, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

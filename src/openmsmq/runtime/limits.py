@@ -241,6 +241,9 @@ HTTP_BODY_MAX_BYTES: Final = (4 << 20) + (256 << 10)
 HTTP_PIPELINED_MAX_COUNT: Final = 64
 """Requests of one connection that have no answer yet; the next one is not read before."""
 
+HTTP_PROXIES_MAX_COUNT: Final = 8
+"""Addresses of `X-Forwarded-For` that are looked at, from the last one on."""
+
 HTTP_UNDER_WAY_MAX_COUNT: Final = 2_000
 """Requests of all connections whose bodies come, or that have no answer yet."""
 

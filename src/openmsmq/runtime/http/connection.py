@@ -40,11 +40,13 @@ PATIENCE_MS: Final = {
 class _UnderWay:
     """A request between its head and its answer."""
 
-    __slots__ = ("give_up", "place", "route", "size", "timer")
+    __slots__ = ("give_up", "place", "route", "size", "timer", "visitor")
 
-    def __init__(self, place: Place, route: Route, size: int) -> None:
+    def __init__(self, place: Place, route: Route, visitor: Visitor, size: int) -> None:
         self.place = place
         self.route = route
+        self.visitor = visitor
+        """Who has made it, if a trusted proxy has brought it for him."""
         self.size = size
         self.give_up: Callable[[], None] = lambda: None
         self.timer: asyncio.TimerHandle | None = None
@@ -137,23 +139,24 @@ class HttpConnection(asyncio.Protocol):
             self.abort()
 
     def _judge(self, head: Head) -> Answer | None:
-        server, address = self._server, self._visitor.address
+        server = self._server
         if server.is_stopping:
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue manager is stopping")
         found = server.routes.find(head)
         if isinstance(found, Answer):
             return found
         place, route = found
-        refusal = route.judge(head, place, self._visitor)
+        visitor = server.proxies.client(head, self._visitor)
+        refusal = route.judge(head, place, visitor)
         if refusal is not None:
             return refusal
         size = head.length or 0
-        reason, is_its_own = server.burden.why_not(address, size)
+        reason, is_its_own = server.burden.why_not(visitor.address, size)
         if reason:
             status = HTTPStatus.TOO_MANY_REQUESTS if is_its_own else HTTPStatus.SERVICE_UNAVAILABLE
             return problem(status, f"{reason}: wait for answers, and try again", "", RETRY_AFTER)
-        server.burden.add(address, size)
-        self._under_way[head.number] = _UnderWay(place, route, size)
+        server.burden.add(visitor.address, size)
+        self._under_way[head.number] = _UnderWay(place, route, visitor, size)
         return None
 
     def _take(self, request: Request) -> None:
@@ -164,7 +167,7 @@ class HttpConnection(asyncio.Protocol):
             HTTP_ANSWER_MS / 1000, self._answer_is_late, number
         )
         give_up = under_way.route.take(
-            request, under_way.place, self._visitor, partial(self._answer, number)
+            request, under_way.place, under_way.visitor, partial(self._answer, number)
         )
         # It may be answered by now.
         under_way.give_up = give_up
@@ -201,7 +204,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _forget(self, number: int) -> _UnderWay:
         under_way = self._under_way.pop(number)
-        self._server.burden.remove(self._visitor.address, under_way.size)
+        self._server.burden.remove(under_way.visitor.address, under_way.size)
         if under_way.timer is not None:
             under_way.timer.cancel()
         return under_way

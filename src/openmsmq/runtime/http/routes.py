@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from openmsmq.runtime.http.answers import Answer, problem
 from openmsmq.runtime.http.conversation import Head, Request
-from openmsmq.runtime.limits import HTTP_BODY_MAX_BYTES
+from openmsmq.runtime.limits import HTTP_BODY_MAX_BYTES, HTTP_PROXIES_MAX_COUNT
 
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_ADDRESS_MAX_CHARACTERS: Final = 64
+_WITH_PORT: Final = re.compile(r"\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}")
 _LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -25,6 +30,56 @@ class Visitor(msgspec.Struct, frozen=True):
     is_secure: bool = False
     certificate: bytes = b""
     """What it has proved to have, in DER."""
+
+
+class Proxies:
+    """The reverse proxies whose word about their clients is believed.
+
+    Every proxy puts the address that a request came from behind those that it was told of. So the
+    last one that is no trusted proxy's own is the client: whatever stands before it, the client has
+    written himself.
+    """
+
+    def __init__(self, networks: Iterable[str]) -> None:
+        self._networks: Final = tuple(map(ipaddress.ip_network, networks))
+
+    def client(self, head: Head, visitor: Visitor) -> Visitor:
+        """Return who has made a request, which a visitor has brought."""
+        told = head.headers.get("x-forwarded-for")
+        if told is None or not self._has(_address_in(visitor.address)):
+            return visitor
+        address = visitor.address
+        for text in reversed(told.rsplit(",", HTTP_PROXIES_MAX_COUNT)[-HTTP_PROXIES_MAX_COUNT:]):
+            found = _address_in(text.strip())
+            if found is None:
+                # What a trusted proxy has not understood counts as its own.
+                break
+            address = str(found)
+            if not self._has(found):
+                break
+        if address == visitor.address:
+            return visitor
+        return msgspec.structs.replace(
+            visitor, address=address, peer=f"{address} through {visitor.peer}"
+        )
+
+    def _has(self, address: _Address | None) -> bool:
+        return address is not None and any(address in network for network in self._networks)
+
+
+def _address_in(text: str) -> _Address | None:
+    """Read an address as proxies write it, some of them with a port; None if it is none."""
+    if len(text) > _ADDRESS_MAX_CHARACTERS or "%" in text:
+        return None
+    with_port = _WITH_PORT.fullmatch(text)
+    if with_port is not None:
+        text = with_port[1] or with_port[2]
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return mapped or found
 
 
 class Place(msgspec.Struct, frozen=True):
