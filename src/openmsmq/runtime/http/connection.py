@@ -68,6 +68,9 @@ class HttpConnection(asyncio.Protocol):
         self._progress = (Phase.HEAD, 0)
         self._timer: asyncio.TimerHandle | None = None
         self._is_paused = False
+        self._has_written = False
+        """What is kept before that is not ours: TLS has tickets for the client, which leave when it
+        reads or writes, and it would wait for us while we wait for it."""
         self._is_called = False
         """Whether the loop is to write the answers that have come."""
         self._is_ended = False
@@ -94,7 +97,6 @@ class HttpConnection(asyncio.Protocol):
         )
         self._server.connections[self.number] = self
         self._arm(PATIENCE_MS[Phase.HEAD])
-        self._outflow.begin()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
@@ -215,6 +217,9 @@ class HttpConnection(asyncio.Protocol):
         data = self._conversation.take_output()
         if data:
             self._outflow.write(data)
+            if not self._has_written:
+                self._has_written = True
+                self._outflow.begin()
         # Those whose bodies will not come to their end hold nothing any more.
         if self._conversation.phase is Phase.OVER:
             kept = set(self._conversation.under_way)
@@ -232,7 +237,9 @@ class HttpConnection(asyncio.Protocol):
 
     def _look_at_reading(self) -> None:
         """Read no more than there is room for."""
-        wanted = self._conversation.is_full or self._outflow.unsent_bytes > 0
+        wanted = self._conversation.is_full or (
+            self._has_written and self._outflow.unsent_bytes > 0
+        )
         if wanted != self._is_paused and not self._transport.is_closing():
             self._is_paused = wanted
             if wanted:
