@@ -218,7 +218,7 @@ def test_a_key_makes_one_message_and_one_answer(server: ServerThread, sender: Se
     relabelled = sender.send("one", Idempotency_Key="order 4711/a", Msmq_Label="new")
     assert relabelled.status == 422
     assert messages(server) == []
-    assert sender.ask("GET", "/receipts/unknown").status == 404
+    assert sender.ask("GET", "/vouchers/unknown").status == 404
 
 
 def test_keys_survive_the_end_of_the_queue_manager(own: tuple[Path, str]) -> None:
@@ -268,7 +268,7 @@ def test_nobody_comes_in_without_a_token(
     answer = stranger.send("x", **headers)
     assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     assert word in answer.json["detail"]
-    assert stranger.ask("GET", "/receipts/k", **headers).status == 401
+    assert stranger.ask("GET", "/vouchers/k", **headers).status == 401
     assert messages(server) == []
     assert '"action": "http"' in (data / "audit.log").read_text()
 
@@ -340,7 +340,7 @@ def test_hosts_of_proxies_are_named(own: tuple[Path, str]) -> None:
         ("POST", "/queues/private$/missing/messages", {}, 404),
         ("GET", ORDERS, {}, 405),
         ("DELETE", ORDERS, {}, 405),
-        ("POST", "/receipts/k", {}, 405),
+        ("POST", "/vouchers/k", {}, 405),
         ("POST", ORDERS, {"Content_Type": "image/png"}, 415),
         ("POST", ORDERS, {"Content_Type": "text/plain; charset=klingon"}, 415),
         ("POST", ORDERS, {"Content_Type": ""}, 415),
@@ -599,7 +599,7 @@ def test_the_description_knows_every_header(sender: Sender) -> None:
         "Msmq-Journal-On-Success",
     } == names
     assert json.dumps(described)
-    assert described["paths"]["/receipts/{key}"]["get"]["responses"]["200"]
+    assert described["paths"]["/vouchers/{key}"]["get"]["responses"]["200"]
 
 
 def test_many_requests_leave_nothing_behind(server: ServerThread, sender: Sender) -> None:

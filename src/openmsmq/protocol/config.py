@@ -98,5 +98,5 @@ class TransferConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def resends_ms(self) -> int:
-        """How long it is from a message to its last copy, if no pause repeats but the short ones."""
+        """How long it is from a message to the copy that follows the longest pause."""
         return 1_000 * sum(self.resend_s)

@@ -26,8 +26,8 @@ class History:
         self._ledger = base.ledger
         kept_ms = config.duplicates_kept_ms
         if base.config.http.enabled:
-            # Sessions send again as soon as there is a connection. Over HTTP the sender's pauses grow
-            # to hours, and nobody calls him when we are back: he must still be known then (S-28).
+            # Sessions send again as soon as there is a connection. Over HTTP a sender's pauses grow
+            # to hours, and nobody calls him when we are back: he is still to be known then (S-28).
             kept_ms = max(kept_ms, config.resends_ms)
         self.filter = DuplicateFilter(config.duplicates_max, kept_ms)
         self._next_record = 0
