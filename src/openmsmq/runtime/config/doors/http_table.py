@@ -80,8 +80,8 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         tuple[str, ...],
         says(
             "Addresses or networks of reverse proxies, such as `127.0.0.1`, whose "
-            "`X-Forwarded-For` is believed: what a client may have under way is counted by the last "
-            "address in it that is none of these. Empty: nobody's."
+            "`X-Forwarded-For` is believed: the last address in it that is none of these is the "
+            "client, who has a share of his own of what may be under way. Empty: nobody's."
         ),
     ] = ()
     sends: Annotated[
