@@ -303,7 +303,14 @@ def test_a_page_in_a_browser_may_not_send(server: ServerThread, sender: Sender) 
     assert messages(server) == []
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "[::2]", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "127.0.0.1.evil.example:80", "[::2]", ""),
+        # One of ours only for who reads them badly.
+        *("[::1", "[::1]x", "[alpha]", "alpha:xx", "alpha:999999", "localhost:8080:9", "a@alpha"),
+    ],
+)
 def test_a_url_names_this_computer(server: ServerThread, host: str) -> None:
     answer = raw(
         port_of(server),
@@ -323,9 +330,16 @@ def test_hosts_of_proxies_are_named(own: tuple[Path, str]) -> None:
         ):
             data = f"GET /openapi.json HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
             assert statuses(raw(port_of(server), data.encode())) == [status], host
-        absolute = b"GET http://evil.example/openapi.json HTTP/1.1\r\nHost: alpha\r\n"
-        absolute += b"Connection: close\r\n\r\n"
-        assert statuses(raw(port_of(server), absolute)) == [400]
+        for place, status in (
+            ("http://alpha", 200),
+            ("http://evil.example", 400),
+            ("http://evil.example@alpha", 400),
+            ("http://alpha:99999999", 400),
+            ("http://[::1]x", 400),
+        ):
+            absolute = f"GET {place}/openapi.json HTTP/1.1\r\nHost: alpha\r\n"
+            absolute += "Connection: close\r\n\r\n"
+            assert statuses(raw(port_of(server), absolute.encode())) == [status], place
 
 
 # What is refused, and how.
@@ -389,6 +403,8 @@ def test_bodies_have_a_length_and_an_end(server: ServerThread, token: str) -> No
     assert statuses(raw(port, both.encode())) == [400]
     twice = head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx"
     assert statuses(raw(port, twice.encode())) == [400]
+    packed = head + "Content-Encoding: gzip\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"
+    assert statuses(raw(port, packed.encode())) == [415]
     long = head + f"Content-Length: {HTTP_BODY_MAX_BYTES + 1}\r\n\r\n"
     assert statuses(raw(port, long.encode())) == [413]
     expecting = head + f"Content-Length: {HTTP_BODY_MAX_BYTES + 1}\r\nExpect: 100-continue\r\n\r\n"
@@ -430,6 +446,9 @@ def test_a_client_that_asks_first_is_told_to_go_on(server: ServerThread, token: 
         (b"POST / HTTP/1.1\r\nHost: alpha\r\nContent-Length: -1\r\n\r\n", 400),
         (b"GET /%ff HTTP/1.1\r\nHost: alpha\r\nConnection: close\r\n\r\n", 400),
         (b"GET /%00 HTTP/1.1\r\nHost: alpha\r\nConnection: close\r\n\r\n", 400),
+        (b"GET /openapi.json HTTP/2.0\r\nHost: alpha\r\n\r\n", 505),
+        (b"GET /openapi.json HTTP/9.9\r\nHost: alpha\r\n\r\n", 505),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
         (b"CONNECT alpha:80 HTTP/1.1\r\nHost: alpha\r\n\r\n", 400),
     ],
 )

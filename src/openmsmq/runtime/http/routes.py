@@ -16,8 +16,11 @@ from openmsmq.runtime.http.conversation import Head, Request
 from openmsmq.runtime.limits import HTTP_BODY_MAX_BYTES, HTTP_PROXIES_MAX_COUNT
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_AS_IT_IS: Final = "identity"
 _ADDRESS_MAX_CHARACTERS: Final = 64
 _WITH_PORT: Final = re.compile(r"\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}")
+_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~$-]+)(?::[0-9]{0,5})?")
+"""A host, perhaps with a port. Names of computers of Windows may have `$` and `_`."""
 _LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -125,7 +128,7 @@ class Routes:
         """Return whose a request is, or what it is answered."""
         place = place_of(head)
         if place is None:
-            return problem(HTTPStatus.BAD_REQUEST, "the path of the URL cannot be read")
+            return problem(HTTPStatus.BAD_REQUEST, "the host or the path of the URL cannot be read")
         if host_name(place.host) not in self._hosts:
             return problem(
                 HTTPStatus.BAD_REQUEST,
@@ -139,7 +142,10 @@ class Routes:
 
 
 def place_of(head: Head) -> Place | None:
-    """Read host and path; None if they cannot be understood."""
+    """Read host and path; None if they cannot be understood.
+
+    A host is read as strictly as can be: a proxy in front may have read another one in it.
+    """
     host, target = head.headers.get("host", ""), head.target
     if not target.startswith("/"):
         # To a proxy, the whole URL is given, and its host counts.
@@ -149,8 +155,12 @@ def place_of(head: Head) -> Place | None:
             return None
         if parts.scheme not in ("http", "https"):
             return None
+        if "#" in head.target:
+            return None
         host = parts.netloc
         target = parts.path or "/"
+    if _HOST.fullmatch(host) is None:
+        return None
     raw_path = target.partition("?")[0]
     try:
         path = unquote(raw_path, errors="strict")
@@ -170,6 +180,12 @@ def body_problem(head: Head) -> Answer | None:
     """Return what a request with a body is answered if that cannot be taken."""
     if head.length is None:
         return problem(HTTPStatus.LENGTH_REQUIRED, "say with Content-Length how long the body is")
+    coding = head.headers.get("content-encoding", _AS_IT_IS)
+    if coding.strip().lower() != _AS_IT_IS:
+        return problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            f"Content-Encoding: {coding[:20]} is not read here: send the body as it is",
+        )
     if head.length > HTTP_BODY_MAX_BYTES:
         return problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
