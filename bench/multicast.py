@@ -38,15 +38,15 @@ def run(effort: Effort) -> Iterator[Figure]:
     count, paced = max(100, round(COUNT * share)), max(100, round(PACED_COUNT * share))
     with network.network(1 + RECEIVERS) as hosts:
         place = ",".join(hosts)
-        slow = _turn(place, Job("", paced, per_second=PGM_RATE_BYTES_PER_S), PGM)
+        slow = turn(place, Job("", paced, per_second=PGM_RATE_BYTES_PER_S), PGM)
         fast: dict[str, list[list[Heard]]] = {}
         for _ in range(TURNS):
             for name, ways in WAYS.items():
-                fast.setdefault(name, []).append(_turn(place, Job("", count), ways))
+                fast.setdefault(name, []).append(turn(place, Job("", count), ways))
     yield from figures(slow, fast, "")
 
 
-def _turn(place: str, job: Job, ways: Ways) -> list[Heard]:
+def turn(place: str, job: Job, ways: Ways) -> list[Heard]:
     """Have one sender, and receivers of all that it sends; give what each has heard."""
     send, hear = ways
     works = [send, *(partial(hear, number) for number in range(1, 1 + RECEIVERS))]
