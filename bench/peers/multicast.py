@@ -11,11 +11,12 @@ import random
 import socket
 import struct
 import time
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from bench.peers.network import address_of, enter
+from bench.peers.network import INTERFACE, address_of, enter
 from bench.peers.openmsmq import run_loop
 from bench.peers.pair import Gate, Job
 from openmsmq.protocol.pgm.outputs import Delivered, Group, Profile
@@ -30,6 +31,7 @@ SETTLE_S: Final = 0.5
 """What the system needs to join a group, and a source to begin, before it counts."""
 QUIET_S: Final = 5.0
 """Who hears nothing for so long has heard all that comes."""
+_ETHERNET_BYTES: Final = 14
 _FORCED_BUFFER: Final = 33
 
 
@@ -41,7 +43,7 @@ class Heard(msgspec.Struct, frozen=True):
     elapsed_s: float
     """From the first to the last."""
     wire_bytes: int
-    """What has come of packets, with their headers of IP; 0 where nobody counts."""
+    """What has come over the network between the first and the end, with headers of IP."""
     is_whole: bool
     """Whether nothing is missing, and all is in its order."""
 
@@ -75,16 +77,19 @@ class _Listener:
         self.is_whole = True
         self.has_ended = False
         self.wire_bytes = 0
+        self._wire_before = 0
         self._first_s = self._last_s = 0.0
 
     def take(self, data: bytes) -> None:
         """Take a payload."""
         if len(data) == len(END):
             self.has_ended = True
+            self.wire_bytes = _heard_bytes() - self._wire_before
             return
         self._last_s = time.perf_counter()
         if not self.count:
             self._first_s = self._last_s
+            self._wire_before = _heard_bytes()
         if int.from_bytes(data[:4], "big") != self.count:
             self.is_whole = False
         self.count += 1
@@ -96,22 +101,17 @@ class _Listener:
         return Heard(self.count, elapsed_s, self.wire_bytes, self.is_whole)
 
 
+def _heard_bytes() -> int:
+    """Return what has come over the network so far, as a source counts it: with headers of IP."""
+    for line in Path("/proc/thread-self/net/dev").read_text().splitlines():
+        name, _, numbers = line.partition(":")
+        if name.strip() == INTERFACE:
+            size, packets, *_ = map(int, numbers.split())
+            return size - packets * _ETHERNET_BYTES
+    return 0
+
+
 # PGM, as queue managers have it.
-
-
-class _CountingSockets(PgmSockets):
-    """Counts what comes in, as the rate of a source counts what leaves."""
-
-    def __init__(self, listener: _Listener) -> None:
-        super().__init__("lan", 1)
-        self._listener = listener
-
-    def receive(self) -> tuple[bytes, str, str] | None:
-        """Return a packet."""
-        found = super().receive()
-        if found is not None:
-            self._listener.wire_bytes += len(found[0]) + 20
-        return found
 
 
 def _transport(rate: int, listener: _Listener) -> PgmTransport:
@@ -121,7 +121,7 @@ def _transport(rate: int, listener: _Listener) -> PgmTransport:
     number = random.SystemRandom()
     gsi = number.randbytes(6)
     profile = Profile(rate_bytes_per_s=rate)
-    return PgmTransport(lambda: _CountingSockets(listener), gsi, number, deliver, profile)
+    return PgmTransport(lambda: PgmSockets(INTERFACE, 1), gsi, number, deliver, profile)
 
 
 def send_by_pgm(hosts: str, job: Job, gate: Gate) -> list[float]:

