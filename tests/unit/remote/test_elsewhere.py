@@ -239,7 +239,7 @@ def test_what_is_only_looked_at_needs_no_second_step() -> None:
     assert (asked.action, asked.timeout_ms) == (Action.PEEK_CURRENT, 0xFFFF_FFFF)
     assert far.answer(invoke, message()) == []
     [told] = far.told
-    assert isinstance(told.reply, api.Entries)
+    assert packet_in(told) == GIVEN
 
 
 @pytest.mark.parametrize(

@@ -459,6 +459,7 @@ def test_a_reader_gets_as_much_of_the_body_as_it_wants(
     hall.send(b"some body")
     context = reader.open()
     [whole] = reader.peek(context).sections
+    assert whole.size_alloc == len(whole.data) == struct.unpack_from("<I", whole.data, 8)[0]
     parts = reader.peek(context, max_body_bytes=size).sections
     if size == 9:
         assert parts == (whole,)

@@ -514,6 +514,15 @@ def test_what_is_no_session_key_is_bad_encryption(blob: bytes) -> None:
     assert refused(receiver(), with_security(encrypted(), encryption_key=blob)) is BAD
 
 
+@pytest.mark.spec("MQQB-3.1.5.8.3-24")
+@pytest.mark.parametrize("place", range(4), ids=["type", "version", "reserved", "reserved too"])
+def test_a_session_key_is_a_simple_blob(place: int) -> None:
+    packet = encrypted()
+    blob = bytearray(blob_of(packet))
+    blob[place] ^= 7
+    assert refused(receiver(), with_security(packet, encryption_key=bytes(blob))) is BAD
+
+
 @pytest.mark.spec("MQQB-3.1.5.8.3-33")
 @given(st.data())
 def test_whatever_is_wrong_with_key_or_body_is_one_and_the_same_class(data: st.DataObject) -> None:
