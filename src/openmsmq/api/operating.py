@@ -158,6 +158,12 @@ class Vitals(msgspec.Struct, frozen=True, array_like=True):
     """How many requests of HTTP were answered with each status since the start."""
     replication: Replication | None = None
     """None for a queue manager on one computer."""
+    multicast_packets: dict[str, int] = {}
+    """Packets of multicast since the start, by what became of them."""
+    multicast_sources: int = 0
+    """Sources of others that are followed."""
+    multicast_backlog_bytes: int = 0
+    """What waits for the rate of its multicast address."""
 
 
 class RaisedAlarm(msgspec.Struct, frozen=True, array_like=True):

@@ -140,6 +140,7 @@ class Server:
         self._multicast = self._pump.multicast = MulticastService(
             config.multicast, self._pump, log, self.manager_id
         )
+        self._pump.vitals.multicast = self._multicast.transport
         self._directory: DirectoryCourier | None = None
         if membership.port is not None:
             self._directory = DirectoryCourier(membership.port, self._pump, log)
