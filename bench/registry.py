@@ -14,6 +14,8 @@ from bench import (
     floods,
     hostile,
     hostile_rpc,
+    http_posts,
+    multicast,
     queues,
     remote,
     replication,
@@ -47,6 +49,8 @@ BENCHES: Final[dict[str, Bench]] = {
     "floods": floods.run,
     "console": console.run,
     "replication": replication.run,
+    "http": http_posts.run,
+    "multicast": multicast.run,
 }
 
 ON_REQUEST: Final = frozenset(
@@ -62,6 +66,8 @@ ON_REQUEST: Final = frozenset(
         "floods",
         "console",
         "replication",
+        "http",
+        "multicast",
     }
 )
 """Benches that take minutes: they run when they are named."""
