@@ -143,7 +143,7 @@ def test_new_keys_are_used_and_what_is_under_way_is_still_read(
     wait_for(lambda: len(headquarters.objects("peek", queue, "--count", "3")) == 3)
     headquarters.kill()
     headquarters.start()
-    assert len(list((headquarters.data / "keys").glob("*.pem"))) == 2
+    assert len(list((headquarters.data / "keys").glob("encryption-*.pem"))) == 2
     assert headquarters.objects("key", "show") == [after]
 
 

@@ -274,6 +274,9 @@ class World:
         self.trace.note(-1, "phase", "all that is left is received")
         self._let([Drain(self, node) for node in self.lasting], limit_ms)
         self._settle(limit_ms, received=True)
+        if self.readers:
+            # Before they speak of what they still have: nobody may have waited for that.
+            endings.check_all_given(self)
         self._let_readers_go(limit_ms)
         self._let_pass(_KEEPING_ALIVE_MS if self.readers else _REST_MS)
 

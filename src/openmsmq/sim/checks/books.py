@@ -283,15 +283,15 @@ class Books:
         return any(
             errand.kind == PURGING
             and errand.ended_ms >= message.arrived_ms
-            and self._may_be_held(message, errand.ended_ms)
+            and self._may_be_held(message, errand)
             for errand in self.errands.get((message.target.index, message.queue), ())
         )
 
-    def _may_be_held(self, message: SimMessage, until_ms: int) -> bool:
+    def _may_be_held(self, message: SimMessage, errand: Errand) -> bool:
         """Whether a transaction has had it, or a reader elsewhere may have, heard of or not."""
         if message.held or self.remote is None:
             return message.held
-        return self.remote.was_read(message.target, message.queue, until_ms)
+        return self.remote.may_have_had(message, errand)
 
     def may_be_refused(self, message: SimMessage) -> bool:
         """Whether a message may be refused though nothing is wrong.

@@ -24,8 +24,23 @@ def check(world: World) -> None:
     books = world.books
     stranded = stranded_of(world)
     _check_doors(world)
+    check_all_given(world)
+    for message in books.messages.values():
+        if message.group.fate is Fate.ACKNOWLEDGED:
+            if not message.consumed and (
+                message.number in world.excused or (stranded and stranded.excuses_message(message))
+            ):
+                world.stranded_count += 1
+                continue
+            _check_found(world, message)
+        _check_copies(world, message)
+        _check_acknowledgments(message, books)
+
+
+def check_all_given(world: World) -> None:
+    """Nothing that can be received is left: nobody has it, or he has been silent for too long."""
     for node in world.nodes:
-        for entry in books.disks.watches[node.index].entries.values():
+        for entry in world.books.disks.watches[node.index].entries.values():
             if (
                 entry.shelf.role is QueueRole.APPLICATION
                 and entry.shelf.path != ADMIN
@@ -37,16 +52,6 @@ def check(world: World) -> None:
                 raise Violation(
                     f"{node.name} has m{entry.message} in {entry.shelf.path} and gives it to nobody"
                 )
-    for message in books.messages.values():
-        if message.group.fate is Fate.ACKNOWLEDGED:
-            if not message.consumed and (
-                message.number in world.excused or (stranded and stranded.excuses_message(message))
-            ):
-                world.stranded_count += 1
-                continue
-            _check_found(world, message)
-        _check_copies(world, message)
-        _check_acknowledgments(message, books)
 
 
 def check_clerks(world: World) -> None:

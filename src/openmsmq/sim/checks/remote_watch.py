@@ -91,9 +91,17 @@ class RemoteWatch:
         """It hears the answer."""
         read.ended_ms = self._world.timeline.now_ms
 
-    def was_read(self, node: Node, queue: str, until_ms: int) -> bool:
-        """Whether somebody may have begun by then to read from a queue."""
-        return any(read.begun_ms <= until_ms for read in self._reads.get((node.index, queue), ()))
+    def may_have_had(self, message: SimMessage, errand: Errand) -> bool:
+        """Whether somebody may have had a message while something was done to its queue.
+
+        Who has not heard an answer by then may have any message of the queue; others have what
+        they were given.
+        """
+        leases = self._leases.get(message.number, ())
+        reads = self._reads.get((message.target.index, message.queue), ())
+        return any(lease.read.begun_ms <= errand.ended_ms for lease in leases) or any(
+            read.begun_ms <= errand.ended_ms and read.ended_ms >= errand.begun_ms for read in reads
+        )
 
     def purged(self, errand: Errand, node: Node, queue: str) -> None:
         """A reader hears that a queue was purged: what nobody has is on the disk no more."""
