@@ -61,9 +61,9 @@ def interface_address(interface: str) -> str:
             try:
                 # Nothing is sent by this.
                 asking.connect((_ANY_GROUP, 1))
-            except OSError as error:
+            except OSError as unreached:
                 raise NoMulticast(
-                    f"no interface leads to multicast addresses ({os_reason(error)}): name one "
+                    f"no interface leads to multicast addresses ({os_reason(unreached)}): name one "
                     "as interface in [multicast]"
                 ) from None
             return str(asking.getsockname()[0])
