@@ -15,11 +15,13 @@ written when the power failed, or was left over; a start removes it.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from openmsmq.storage.bundles.staying import FileUse
 from openmsmq.storage.files import FULL, FileOps, disk_error
 from openmsmq.storage.frames import AsideNote, AsideNotes, Framing
 from openmsmq.storage.layout import ADVICE, ASIDE_NAMES, aside_name
@@ -39,7 +41,12 @@ class Aside:
     """The values of a store that are set aside, and their files."""
 
     def __init__(
-        self, files: FileOps, directory: Path, framing: Framing, notes: AsideNotes
+        self,
+        files: FileOps,
+        directory: Path,
+        framing: Framing,
+        notes: AsideNotes,
+        staying: Mapping[int, FileUse],
     ) -> None:
         self._files = files
         self._directory = directory
@@ -52,7 +59,10 @@ class Aside:
         self._free: dict[int, int] = {}
         """Files that may be used again, with their sizes."""
         self._is_held = False
-        self._last_file = max((note.file for note in notes.values()), default=0)
+        self._staying = staying
+        """What the base has in files: they are the base's, until it lets them go."""
+        known = [*staying, *(note.file for note in notes.values())]
+        self._last_file = max(known, default=0)
 
     def write(self, name: bytes, values: list[bytes], sequence: int) -> AsideNote:
         """Write values for a batch that comes next; on return they are on the disk."""
@@ -155,15 +165,26 @@ class Aside:
         for when, note in dropped:
             if when > sequence:
                 self._dropped.append((when, note))
+            elif note.file in self._staying:
+                continue
             elif sum(self._free.values()) + note.size_bytes <= FREE_MAX_BYTES:
                 self._free[note.file] = note.size_bytes
             else:
                 self.give_up(note)
 
+    def left(self, file: int, size_bytes: int) -> None:
+        """Use a file again in which nothing of the base is any more."""
+        if all(note.file != file for note in self._needed()):
+            self._dropped.append((0, AsideNote(file, 0, size_bytes)))
+            self.applied(0)
+
     def hold(self) -> list[tuple[Path, int]]:
         """Keep all files that a start would read as they are, until `let_go`; give their sizes."""
         self._is_held = True
-        return [(self._path(note), note.size_bytes) for note in self._needed()]
+        sizes = {self._path(note): note.size_bytes for note in self._needed()}
+        for number, use in self._staying.items():
+            sizes[self._directory / aside_name(number)] = use.size_bytes
+        return list(sizes.items())
 
     def let_go(self, sequence: int) -> None:
         """Use files again as before: the base has all batches up to this one."""
@@ -178,6 +199,7 @@ class Aside:
         for name in self.notes:
             self.values(name)
         known = {self._path(note) for note in self._needed()}
+        known |= {self._directory / aside_name(number) for number in self._staying}
         for path in sorted(self._directory.glob(ASIDE_NAMES)):
             if path not in known:
                 self._files.remove(path)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import struct
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -33,11 +33,13 @@ from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
 from openmsmq.storage.bundles.environment import open_environment
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
 from openmsmq.storage.bundles.reading import Reading, cut_to
+from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.bundles.seeking import Bundles
+from openmsmq.storage.bundles.staying import FileUse, Stay
 from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
-from openmsmq.storage.layout import ADVICE
+from openmsmq.storage.layout import ADVICE, aside_name
 from openmsmq.storage.pages import find_damage
 from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFull
 
@@ -68,6 +70,13 @@ READERS_BYTES: Final = 64 << 10
 REWRITTEN_MAX_BYTES: Final = SPARE_BYTES // 4
 """What deletions may write again at once: bundles of which they leave something."""
 
+OPENED_MAX_COUNT: Final = 8
+"""Files that stay open to read what stays in them."""
+
+WASTED_MAX_BYTES: Final = 64 << 20
+"""The files in which values stay may be so much longer than twice what they are for. Beyond that
+the base takes in what is left of the file that wastes the most."""
+
 _RECORDS: Final = b"records"
 _BUNDLES: Final = b"bundles"
 _STATE: Final = b"state"
@@ -75,11 +84,22 @@ _APPLIED: Final = b"applied"
 _JOURNAL: Final = b"journal"
 _ASIDE: Final = b"aside"
 _BUNDLED: Final = b"bundled"
+_FILE: Final = b"file"
+_FILE_NUMBER_BYTES: Final = 8
 _NOTE: Final = struct.Struct("<QQQ")
 _NOTES: Final = msgspec.msgpack.Decoder(AsideNotes)
+_USE: Final = msgspec.msgpack.Decoder(FileUse)
 _KEY: Final = itemgetter(0)
 _VALUE: Final = slice(None, -CRC_BYTES)
 """The part of what is stored that is the value; made once, not for each record."""
+
+
+def _nobody_asks(_number: int, _size_bytes: int) -> None:
+    """Tell nobody that a file is not needed any more."""
+
+
+def _number_of(key: bytes) -> int:
+    return int.from_bytes(key[len(_FILE) :], "big")
 
 
 def damaged_pages(files: FileOps, path: Path, *, thorough: bool) -> Iterator[str]:
@@ -123,6 +143,11 @@ class Base:
         self.applied = 0
         self.note: JournalNote | None = None
         self.aside: AsideNotes = {}
+        self.files: dict[int, FileUse] = {}
+        """What was set aside and stays where it is: what the base has in each file, by number."""
+        self.left: Callable[[int, int], None] = _nobody_asks
+        """Called with a file's number and length when nothing of the base is in it any more."""
+        self._opened: dict[int, int] = {}
         # LMDB would take an empty file for a new one.
         if not create:
             if not (path.exists() and path.stat().st_size):
@@ -146,6 +171,7 @@ class Base:
             self.note = self._read_note()
             aside = self._read_state(_ASIDE)
             self.aside = {} if aside is None else _NOTES.decode(aside)
+            self._read_files()
         except BaseException as error:
             self.close()
             if isinstance(error, lmdb.Error):
@@ -167,7 +193,9 @@ class Base:
         self._cursor: lmdb.Cursor[bytes] = self._reader.cursor()
         self._bundles: Bundles | None = None
         if self._bundled is not None and self._reader.stat(self._bundled)["entries"]:
-            self._bundles = Bundles(self._reader, self._bundled, self._damaged)
+            self._bundles = Bundles(
+                self._reader, self._bundled, self._damaged, self._read_what_stays
+            )
 
     def _read_applied(self, *, create: bool) -> int:
         value = self._read_state(_APPLIED)
@@ -191,6 +219,16 @@ class Base:
             return None
         value = unpack(key, stored)
         return self._damaged(key) if value is None else value
+
+    def _read_files(self) -> None:
+        cursor = self._reader.cursor(db=self._state)
+        there = cursor.set_range(_FILE)
+        while there and cursor.key().startswith(_FILE):
+            value = unpack(cursor.key(), cursor.value())
+            if value is None:
+                self._damaged(cursor.key())
+            self.files[_number_of(cursor.key())] = _USE.decode(value)
+            there = cursor.next()
 
     @property
     def count(self) -> int:
@@ -338,6 +376,32 @@ class Base:
             there = self._cursor.next()
         return run, there
 
+    def _read_what_stays(self, stay: Stay) -> bytes:
+        """Read the values of a bundle that are in a file."""
+        path = self.path.with_name(aside_name(stay.file))
+        try:
+            file = self._opened.get(stay.file)
+            if file is None:
+                file = self._files.open(path, write=False)
+                while len(self._opened) >= OPENED_MAX_COUNT:
+                    self._close_file(next(iter(self._opened)))
+                self._opened[stay.file] = file
+            data = self._files.read(file, stay.length, stay.offset)
+        except FileNotFoundError:
+            raise StoreDamaged(f"{path} is missing: {ADVICE}") from None
+        except OSError as error:
+            raise disk_error(error, "read messages", path) from error
+        if len(data) != stay.length or crc32(data) != stay.checksum:
+            raise StoreDamaged(
+                f"{path}: the checksum of {stay.length} bytes at {stay.offset} is wrong: {ADVICE}"
+            )
+        return data
+
+    def _close_file(self, number: int) -> None:
+        file = self._opened.pop(number, None)
+        if file is not None:
+            self._files.close(file)
+
     def _damaged(self, key: bytes) -> NoReturn:
         raise StoreDamaged(f"{self.path}: the checksum of record {key.hex()} is wrong: {ADVICE}")
 
@@ -360,10 +424,11 @@ class Base:
         applied: int | None = None,
         note: JournalNote | None = None,
         aside: AsideNotes | None = None,
+        runs: Runs | None = None,
     ) -> None:
         """Apply changes in one transaction; on return they are on the disk.
 
-        `aside` is what was set aside by the batch `applied`.
+        `aside` is what was set aside by the batch `applied`. What `runs` knows stays in its file.
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
@@ -372,6 +437,8 @@ class Base:
                 changes,
                 self._bundles,
                 lambda key: self._cursor.key() if self._cursor.set_range(key) else None,
+                self.files,
+                runs,
             )
         except lmdb.Error as error:
             raise self._explain(error, "read") from error
@@ -398,21 +465,60 @@ class Base:
                     transaction.put(_ASIDE, pack(_ASIDE, notes), db=self._state)
         except lmdb.Error as error:
             raise self._write_error(error, len(changes)) from error
-        # LMDB leaves the last state as it is while it writes the next, so the reader could stay
-        # open until here; if the transaction failed, reading goes on with it.
-        self._reader.abort()
-        self._begin_reading()
+        self._written(work)
         self.applied = self.applied if applied is None else applied
         self.note = note or self.note
         self.aside = self.aside if aside is None else aside
         if puts and self._runs:
             self._runs.forget(sorted(puts))
 
+    def _written(self, work: rewriting.Rewriting) -> None:
+        """See what a transaction has written."""
+        # LMDB leaves the last state as it is while it writes the next, so the reader could stay
+        # open until here; if the transaction failed, reading goes on with it.
+        self._reader.abort()
+        self._begin_reading()
+        for number, use in work.files.items():
+            if use.used_bytes:
+                self.files[number] = use
+            else:
+                self.files.pop(number, None)
+                self._close_file(number)
+                self.left(number, use.size_bytes)
+
+    def gather(self) -> None:
+        """Take a file's records into the base if the files are much longer than what they are for.
+
+        Raises `StoreFull` with nothing changed, or `StoreFailed`.
+        """
+        used_bytes = sum(use.used_bytes for use in self.files.values())
+        wasted_bytes = sum(use.size_bytes for use in self.files.values()) - used_bytes
+        if wasted_bytes <= used_bytes + WASTED_MAX_BYTES or self._bundles is None:
+            return
+        number = max(
+            self.files, key=lambda each: self.files[each].size_bytes - self.files[each].used_bytes
+        )
+        work = rewriting.gathering_of(number, self.files[number], self._bundles, self.files)
+        self._take_place(work.put_bytes * 2)
+        try:
+            with self._env.begin(write=True, db=self._records) as transaction:
+                self._carry_out(transaction, work)
+        except lmdb.Error as error:
+            raise self._write_error(error, len(work.dropped)) from error
+        self._written(work)
+
     def _carry_out(self, transaction: lmdb.Transaction, work: rewriting.Rewriting) -> None:
         work.carry_out(transaction, self._bundled)
         if work.gained_count:
             count = (self._bundled_count + work.gained_count).to_bytes(8, "little")
             transaction.put(_BUNDLED, pack(_BUNDLED, count), db=self._state)
+        for number, use in work.files.items():
+            key = _FILE + number.to_bytes(_FILE_NUMBER_BYTES, "big")
+            if use.used_bytes:
+                value = pack(key, msgspec.msgpack.encode(use))
+                transaction.put(key, value, db=self._state)
+            else:
+                transaction.delete(key, db=self._state)
 
     def clear(self, start: bytes, stop: bytes, limit: int) -> bytes:
         """Delete up to `limit` records of a range in one transaction, on the disk on return.
@@ -423,7 +529,9 @@ class Base:
         try:
             work = rewriting.Rewriting()
             if self._bundles is not None:
-                work, stop = rewriting.clearing_of(start, stop, limit, self._bundles)
+                work, stop = rewriting.clearing_of(
+                    start, stop, limit, self._bundles, self.files
+                )
                 rest = stop
             with self._env.begin(write=True, db=self._records) as transaction:
                 cursor = transaction.cursor()
@@ -439,8 +547,7 @@ class Base:
                 self._carry_out(transaction, work)
         except lmdb.Error as error:
             raise self._write_error(error, limit) from error
-        self._reader.abort()
-        self._begin_reading()
+        self._written(work)
         return rest
 
     def _take_place(self, needed_bytes: int) -> None:
@@ -536,6 +643,8 @@ class Base:
     def close(self) -> None:
         """Release the file."""
         self.let_go()
+        for number in list(self._opened):
+            self._close_file(number)
         self._env.close()
         self._files.close(self._file)
         if self._has_readers:

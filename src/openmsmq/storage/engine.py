@@ -25,6 +25,7 @@ import msgspec
 
 from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import KEY_MAX_BYTES, Base
+from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.files import DirectoryLock, FileOps, disk_error
 from openmsmq.storage.frames import (
     AsideNotes,
@@ -103,6 +104,8 @@ class JournaledStore:
         self._memtable = Memtable(base.contains)
         self._sealed_sequence: int | None = None
         self._sealed_aside: AsideNotes = {}
+        self._runs = Runs()
+        base.left = aside.left
         self._failure: str | None = None
         self._closed = False
         # Whether the base knows of a batch of this turn of the journal.
@@ -137,18 +140,23 @@ class JournaledStore:
         for name, note in content.moves.aside.items():
             self._aside.keep(name, note)
         self._take(content.moves, record.sequence)
+        self._runs.changed(content.changes)
         self._memtable.apply(content.changes)
 
     def _take(self, moves: Moves, sequence: int) -> None:
         """Apply what a batch that is in the journal takes and drops."""
         for taken in moves.taken:
-            self._memtable.apply_run(taken.records(self._aside.values(taken.name)))
+            values = self._aside.values(taken.name)
+            self._memtable.apply_run(taken.records(values))
+            note = self._aside.notes[taken.name]
+            self._runs.take(taken, note, values, self._aside.framing.header_bytes)
         for name in moves.dropped:
             self._aside.drop(name, sequence)
 
     def _seal(self, sequence: int) -> None:
         """Begin to move everything up to a batch into the base."""
         self._memtable.seal()
+        self._runs.seal()
         self._sealed_sequence = sequence
         self._sealed_aside = dict(self._aside.notes)
 
@@ -223,6 +231,7 @@ class JournaledStore:
                 for name, values in batch.aside:
                     self._aside.keep(name, moves.aside[name], values)
                 self._take(moves, self._journal.last_sequence)
+            self._runs.changed(batch.changes)
             self._memtable.apply(batch.changes)
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
@@ -377,10 +386,13 @@ class JournaledStore:
         last = memtable.is_last(place)
         applied = self._sealed_sequence if last else None
         aside = self._sealed_aside if last else None
-        self._base.write(changes, applied=applied, note=self._journal.note, aside=aside)
+        self._base.write(
+            changes, applied=applied, note=self._journal.note, aside=aside, runs=self._runs
+        )
         memtable.moved(changes, place)
         if last:
             self._sealed_sequence = None
+            self._runs.moved()
             self._aside.applied(self._base.applied)
 
     def _relieve(self) -> None:
@@ -485,7 +497,7 @@ def _open(
         framing = framing_of(description)
         journal = Journal(files, directory, framing, size_bytes=checkpoint_bytes)
         parts.callback(journal.close)
-        aside = Aside(files, directory, framing, base.aside)
+        aside = Aside(files, directory, framing, base.aside, base.files)
         store = JournaledStore(lock, journal, base, aside, checkpoint_bytes=checkpoint_bytes)
         if description.version == UNMARKED_VERSION:
             ready = msgspec.structs.replace(new_format(), state="ready")

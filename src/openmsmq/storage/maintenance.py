@@ -12,6 +12,7 @@ import msgspec
 
 from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import Base, damaged_pages
+from openmsmq.storage.bundles.staying import FileUse
 from openmsmq.storage.engine import check_note, framing_of, open_store
 from openmsmq.storage.files import FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes
@@ -143,6 +144,7 @@ class _BaseFacts(msgspec.Struct, frozen=True):
     applied: int
     note: JournalNote | None
     aside: AsideNotes
+    files: dict[int, FileUse]
 
 
 def _check_base(
@@ -181,7 +183,7 @@ def _check_base(
         if description is not None:
             with findings.collecting():
                 check_note(description, base)
-        return _BaseFacts(base.applied, base.note, base.aside)
+        return _BaseFacts(base.applied, base.note, base.aside, base.files)
     finally:
         base.close()
 
@@ -195,7 +197,7 @@ def _check_journal(
 ) -> None:
     framing = framing_of(description)
     journal = Journal(files, directory, framing, size_bytes=0, write=False)
-    aside = Aside(files, directory, framing, base.aside)
+    aside = Aside(files, directory, framing, base.aside, base.files)
     try:
         batches = changes = 0
         for records in journal.recover(base.applied, base.note):
