@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.storage.bundles.runs import Piece, pieces_of
 from openmsmq.storage.bundles.staying import FileUse
 from openmsmq.storage.files import FULL, FileOps, disk_error
 from openmsmq.storage.frames import AsideNote, AsideNotes, Framing
@@ -54,6 +55,8 @@ class Aside:
         self.notes = dict(notes)
         """Where the values of each name are."""
         self._values: dict[bytes, list[bytes]] = {}
+        self._pieces: dict[int, list[Piece]] = {}
+        """How the values are divided, by file."""
         self._dropped: list[tuple[int, AsideNote]] = []
         """What was dropped, and by which batch."""
         self._free: dict[int, int] = {}
@@ -82,6 +85,7 @@ class Aside:
                 self._files.forget(file)
             finally:
                 self._files.close(file)
+            self._pieces[number] = pieces_of(name, values, payload, len(header))
             if not size_bytes:
                 self._files.sync_directory(self._directory)
         except OSError as error:
@@ -114,6 +118,7 @@ class Aside:
 
     def give_up(self, note: AsideNote) -> None:
         """Forget what was written for a batch that was refused, and give its place back."""
+        self._pieces.pop(note.file, None)
         with contextlib.suppress(OSError):
             self._files.remove(self._path(note))
 
@@ -130,6 +135,10 @@ class Aside:
         if found is None:
             found = self._values[name] = self.read(name)
         return found
+
+    def pieces(self, name: bytes) -> list[Piece]:
+        """Return how the values of a name are divided in their file."""
+        return self._pieces[self.notes[name].file]
 
     def read(self, name: bytes) -> list[bytes]:
         """Read what the file of a name has; raise `StoreDamaged` if it is not what was written."""
@@ -149,13 +158,17 @@ class Aside:
         if record is not None and record.sequence == note.sequence:
             written, *values = _DECODER.decode(record.payload)
             if written == name:
+                start = self.framing.header_bytes
+                self._pieces[note.file] = pieces_of(name, values, record.payload, start)
                 return values
         raise StoreDamaged(f"{path} is not as batch {note.sequence} wrote it: {ADVICE}")
 
     def drop(self, name: bytes, sequence: int) -> None:
         """Forget the values of a name, as a batch says; their file waits for the base."""
-        self._dropped.append((sequence, self.notes.pop(name)))
+        note = self.notes.pop(name)
+        self._dropped.append((sequence, note))
         self._values.pop(name, None)
+        self._pieces.pop(note.file, None)
 
     def applied(self, sequence: int) -> None:
         """Use files again: the base has all batches up to this one."""

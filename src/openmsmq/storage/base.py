@@ -148,6 +148,8 @@ class Base:
         self.left: Callable[[int, int], None] = _nobody_asks
         """Called with a file's number and length when nothing of the base is in it any more."""
         self._opened: dict[int, int] = {}
+        # Whether a file has become less worth its place since that was looked at.
+        self._is_scattered = True
         # LMDB would take an empty file for a new one.
         if not create:
             if not (path.exists() and path.stat().st_size):
@@ -442,14 +444,14 @@ class Base:
             )
         except lmdb.Error as error:
             raise self._explain(error, "read") from error
-        puts = [key for key, value in changes if value is not None]
-        if not puts and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
+        puts_any = any(value is not None for _, value in changes)
+        if not puts_any and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
             # On a full disk only a little place is kept for deletions.
             middle = len(changes) // 2
             self.write(changes[:middle])
             self.write(changes[middle:], applied=applied, note=note, aside=aside)
             return
-        if puts:
+        if puts_any:
             self._take_place(work.put_bytes * 2)
         try:
             with self._env.begin(write=True, db=self._records) as transaction:
@@ -469,8 +471,8 @@ class Base:
         self.applied = self.applied if applied is None else applied
         self.note = note or self.note
         self.aside = self.aside if aside is None else aside
-        if puts and self._runs:
-            self._runs.forget(sorted(puts))
+        if puts_any and self._runs:
+            self._runs.forget(sorted([key for key, value in changes if value is not None]))
 
     def _written(self, work: rewriting.Rewriting) -> None:
         """See what a transaction has written."""
@@ -480,6 +482,9 @@ class Base:
         self._begin_reading()
         for number, use in work.files.items():
             if use.used_bytes:
+                before = self.files.get(number)
+                if before is not None and use.used_bytes < before.used_bytes:
+                    self._is_scattered = True
                 self.files[number] = use
             else:
                 self.files.pop(number, None)
@@ -491,6 +496,9 @@ class Base:
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
+        if not self._is_scattered:
+            return
+        self._is_scattered = False
         used_bytes = sum(use.used_bytes for use in self.files.values())
         wasted_bytes = sum(use.size_bytes for use in self.files.values()) - used_bytes
         if wasted_bytes <= used_bytes + WASTED_MAX_BYTES or self._bundles is None:
@@ -506,6 +514,7 @@ class Base:
         except lmdb.Error as error:
             raise self._write_error(error, len(work.dropped)) from error
         self._written(work)
+        self._is_scattered = True
 
     def _carry_out(self, transaction: lmdb.Transaction, work: rewriting.Rewriting) -> None:
         work.carry_out(transaction, self._bundled)
@@ -529,9 +538,7 @@ class Base:
         try:
             work = rewriting.Rewriting()
             if self._bundles is not None:
-                work, stop = rewriting.clearing_of(
-                    start, stop, limit, self._bundles, self.files
-                )
+                work, stop = rewriting.clearing_of(start, stop, limit, self._bundles, self.files)
                 rest = stop
             with self._env.begin(write=True, db=self._records) as transaction:
                 cursor = transaction.cursor()

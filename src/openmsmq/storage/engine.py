@@ -71,6 +71,9 @@ CHECKPOINT_MAX_COUNT: Final = 65_536
 SLICE_BYTES: Final = 1 << 20
 """What one slice moves into the base; the longest that a commit waits beside its own work."""
 
+STAYING_BYTES: Final = 64 << 20
+"""What one slice moves of messages that stay in their files: hardly any of it is written."""
+
 DELETIONS_SPARE_SHARE: Final = 8
 """One part in so many of a journal file is kept for deletions when the disk is full."""
 
@@ -105,6 +108,7 @@ class JournaledStore:
         self._sealed_sequence: int | None = None
         self._sealed_aside: AsideNotes = {}
         self._runs = Runs()
+        self._owed_bytes = 0
         base.left = aside.left
         self._failure: str | None = None
         self._closed = False
@@ -148,8 +152,8 @@ class JournaledStore:
         for taken in moves.taken:
             values = self._aside.values(taken.name)
             self._memtable.apply_run(taken.records(values))
-            note = self._aside.notes[taken.name]
-            self._runs.take(taken, note, values, self._aside.framing.header_bytes)
+            note, pieces = self._aside.notes[taken.name], self._aside.pieces(taken.name)
+            self._runs.take(taken, note, pieces, len(values))
         for name in moves.dropped:
             self._aside.drop(name, sequence)
 
@@ -242,6 +246,7 @@ class JournaledStore:
             self._move_in_step()
             if batch.aside:
                 self._move_as_much(batch)
+            self._gather()
 
     def _set_aside(self, batch: Batch) -> Moves:
         """Write what is set aside into files, which have to be on the disk before the journal."""
@@ -361,8 +366,23 @@ class JournaledStore:
             sum(map(len, values)) + CHANGE_COST_BYTES * len(values) for _, values in batch.aside
         )
         try:
-            if self._sealed_sequence is not None and not self._memtable.gone:
-                self._move_slice(max(cost_bytes, SLICE_BYTES))
+            if self._sealed_sequence is None:
+                self._owed_bytes = 0
+                return
+            self._owed_bytes += cost_bytes
+            if self._memtable.gone or (self._runs.know_all and self._owed_bytes < STAYING_BYTES):
+                return
+            owed_bytes, self._owed_bytes = self._owed_bytes, 0
+            self._move_slice(max(owed_bytes, SLICE_BYTES))
+        except StoreFull:
+            return
+        except (StoreFailed, StoreDamaged) as error:
+            self._refuse_commits(error)
+
+    def _gather(self) -> None:
+        """Take into the base what is left in files that are mostly in vain."""
+        try:
+            self._base.gather()
         except StoreFull:
             return
         except (StoreFailed, StoreDamaged) as error:
@@ -380,6 +400,8 @@ class JournaledStore:
 
     def _move_slice(self, cost_bytes: int = SLICE_BYTES) -> None:
         memtable = self._memtable
+        if self._runs.know_all:
+            cost_bytes = max(cost_bytes, STAYING_BYTES)
         while memtable.gone:
             self._clear_slice()
         changes, place = memtable.next_slice(cost_bytes)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import gt, itemgetter
-from typing import Final
+from typing import Any, Final
 
 import lmdb
 import msgspec
 
+from openmsmq.storage.bundles import staying
 from openmsmq.storage.bundles.bundle import (
     Bundle,
     Records,
@@ -21,7 +22,6 @@ from openmsmq.storage.bundles.bundle import (
     encode,
     is_worth_it,
 )
-from openmsmq.storage.bundles import staying
 from openmsmq.storage.bundles.checksums import pack
 from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.bundles.seeking import Bundles
@@ -55,7 +55,7 @@ class Rewriting(msgspec.Struct):
     stays: list[tuple[bytes, Stay]] = []
     """Bundles whose values stay in a file, with the last of their keys."""
     files: dict[int, FileUse] = {}
-    """What the base has in each file of which that changes; one that it needs no more has nothing."""
+    """What the base has in each file for which that changes: nothing, if it needs it no more."""
     gained_count: int = 0
     """How many records the bundles have more than before."""
 
@@ -136,52 +136,61 @@ def rewriting_of(
     work = Rewriting()
     if bundles is not None:
         changes = _change_bundles(work, changes, bundles, files)
-    puts: list[tuple[bytes, bytes]] = []
-    for key, value in changes:
-        if value is None:
-            work.deleted.append(key)
-        else:
-            puts.append((key, value))
-    for part, cost_bytes in divided(puts):
-        first, last = part[0][0], part[-1][0]
-        following = next_single(first) if is_worth_it(part, cost_bytes) else first
-        if following is not None and following <= last:
-            work.single += part
-            continue
-        reaching = None if bundles is None else bundles.reaching(first)
-        if reaching is not None and reaching.first <= last:
-            work.single += part
-            continue
-        if runs is None or not _leave(work, part, files, runs):
-            work.make(part, cost_bytes)
+    work.deleted = [key for key, value in changes if value is None]
+    # Most often all are put, and then nothing is copied.
+    puts: Any = changes
+    if work.deleted:
+        puts = [change for change in changes if change[1] is not None]
+    following = _Following(bundles, next_single)
+    for records, stay, size_bytes in runs.divided(puts) if runs else [(puts, None, 0)]:
+        if stay is not None and following.leaves_free(records):
+            use = _use_of(stay.file, size_bytes, work, files)
+            if use is not None:
+                work.leave(records, stay, use)
+                continue
+        for part, cost_bytes in divided(records):
+            if is_worth_it(part, cost_bytes) and following.leaves_free(part):
+                work.make(part, cost_bytes)
+            else:
+                work.single += part
     return work
 
 
-def _leave(work: Rewriting, part: Records, files: Files, runs: Runs) -> bool:
-    """Let records stay where they are, if they are in a file as they are."""
-    found = runs.stay_of(part)
-    if found is None:
-        return False
-    stay, size_bytes = found
-    use = work.files.get(stay.file) or files.get(stay.file)
-    if use is None:
-        if len(files) + len(work.files) >= FILES_MAX_COUNT:
+class _Following:
+    """What is in the base already."""
+
+    def __init__(
+        self, bundles: Bundles | None, next_single: Callable[[bytes], bytes | None]
+    ) -> None:
+        self._bundles = bundles
+        self._next_single = next_single
+
+    def leaves_free(self, records: Records) -> bool:
+        """Whether nothing lies between the first and the last of some records."""
+        first, last = records[0][0], records[-1][0]
+        following = self._next_single(first)
+        if following is not None and following <= last:
             return False
+        reaching = None if self._bundles is None else self._bundles.reaching(first)
+        return reaching is None or reaching.first > last
+
+
+def _use_of(file: int, size_bytes: int, work: Rewriting, files: Files) -> FileUse | None:
+    """Return what the base has in a file; None if it has something in too many others."""
+    use = work.files.get(file) or files.get(file)
+    if use is None and len(files.keys() | work.files.keys()) < FILES_MAX_COUNT:
         use = FileUse(size_bytes, 0, b"", b"")
-    work.leave(part, stay, use)
-    return True
+    return use
 
 
-def _change_bundles(
-    work: Rewriting, changes: Changes, bundles: Bundles, files: Files
-) -> Changes:
+def _change_bundles(work: Rewriting, changes: Changes, bundles: Bundles, files: Files) -> Changes:
     """Add what becomes of the bundles that changes fall into; gives the other changes."""
     others: list[tuple[bytes, bytes | None]] = []
     place = 0
     while place < len(changes):
         bundle = bundles.reaching(changes[place][0])
         if bundle is None:
-            return [*others, *changes[place:]]
+            return [*others, *changes[place:]] if place else changes
         own: dict[bytes, bytes | None] = {}
         while place < len(changes) and changes[place][0] <= bundle.last:
             key, value = changes[place]
@@ -197,7 +206,7 @@ def _change_bundles(
     return others
 
 
-def _left_of(bundle: Bundle, own: Mapping[bytes, bytes | None]) -> Records:
+def _left_of(bundle: Bundle, own: dict[bytes, bytes | None]) -> Records:
     """Return the records of a bundle after changes; values that all go are not even read."""
     left: dict[bytes, bytes | None] = {}
     if not own.keys() >= set(bundle.keys):

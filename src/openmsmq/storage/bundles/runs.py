@@ -1,12 +1,13 @@
 """Records that were taken as they had been set aside, until they are in the base.
 
 Which of them the base need not write again is known here: those whose file has them as they are.
+Values are divided into pieces when they are set aside, while the processor has them at hand. A
+piece becomes a bundle as a whole, or its records are written like any others.
 """
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from operator import attrgetter
@@ -15,22 +16,62 @@ from typing import Final
 import msgspec
 from zlib_ng.zlib_ng import crc32
 
-from openmsmq.storage.bundles.bundle import Records
+from openmsmq.storage.bundles.bundle import (
+    BUNDLE_MAX_BYTES,
+    BUNDLE_MAX_COUNT,
+    BUNDLE_MIN_BYTES,
+    BUNDLE_MIN_COUNT,
+    Records,
+)
 from openmsmq.storage.bundles.staying import Stay
 from openmsmq.storage.frames import AsideNote
 from openmsmq.storage.port import KEY_NUMBER_BYTES, Taken
 
-REMEMBERED_MAX_COUNT: Final = 1 << 21
-"""Records of which we know the place in a file; beyond it the oldest runs are forgotten, and written
-again like all others. Eight bytes of memory each."""
+PIECES_MAX_COUNT: Final = 1 << 17
+"""Pieces that are remembered, some 4 GB of messages. Beyond it the oldest runs are forgotten, and
+written again like all others."""
 
 _SHORT_MAX_BYTES: Final = 0xFF
 _MIDDLE_MAX_BYTES: Final = 0xFFFF
 _FEW_MAX_COUNT: Final = 15
-"""Up to so many values, MessagePack begins a list of them with one byte; then with three, or five."""
+"""MessagePack begins a list of up to so many with one byte, a longer one with three or five."""
 
-_ENCODER: Final = msgspec.msgpack.Encoder()
 _FIRST: Final = attrgetter("first")
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Values beside each other that were set aside."""
+
+    place: int
+    """The place of the first one among the values of their name."""
+    count: int
+    offset: int
+    """Where they are in their file."""
+    length: int
+    checksum: int
+
+
+def pieces_of(name: bytes, values: Sequence[bytes], payload: bytes, start: int) -> list[Piece]:
+    """Divide values; `payload` is the list of their name and them, at `start` in their file."""
+    count = len(values)
+    sizes = [len(value) + _head_bytes(len(value)) for value in values]
+    before = len(payload) - sum(sizes)
+    assert before == _list_head_bytes(count + 1) + len(name) + _head_bytes(len(name))
+    ends = list(accumulate(sizes, initial=before))
+    data = memoryview(payload)
+    pieces: list[Piece] = []
+    place = 0
+    while place < count:
+        most = min(place + BUNDLE_MAX_COUNT, count)
+        stop = max(
+            place + 1, bisect_right(ends, ends[place] + BUNDLE_MAX_BYTES, place, most + 1) - 1
+        )
+        offset, length = ends[place], ends[stop] - ends[place]
+        if stop - place >= BUNDLE_MIN_COUNT and BUNDLE_MIN_BYTES <= length <= BUNDLE_MAX_BYTES:
+            checksum = crc32(data[offset : offset + length])
+            pieces.append(Piece(place, stop - place, start + offset, length, checksum))
+        place = stop
+    return pieces
 
 
 def _head_bytes(length: int) -> int:
@@ -45,15 +86,16 @@ def _list_head_bytes(count: int) -> int:
 class _Run:
     """All values of a name, which became records with keys that follow each other."""
 
-    __slots__ = ("ends", "first", "last", "note", "prefix")
+    __slots__ = ("first", "last", "note", "number", "pieces", "places", "prefix")
 
-    def __init__(self, taken: Taken, note: AsideNote, ends: array[int]) -> None:
-        head, number = taken.key[:-KEY_NUMBER_BYTES], _number(taken.key)
+    def __init__(self, taken: Taken, note: AsideNote, pieces: list[Piece]) -> None:
+        self.number = _number(taken.key)
         self.first = taken.key
-        self.last = head + (number + taken.count - 1).to_bytes(KEY_NUMBER_BYTES, "big")
+        self.last = taken.key_of(taken.count - 1)
         self.note = note
         self.prefix = taken.prefix
-        self.ends = ends
+        self.pieces = pieces
+        self.places = [piece.place for piece in pieces]
 
 
 class Runs:
@@ -64,73 +106,105 @@ class Runs:
         self._sealed: list[_Run] = []
         self._rewritten: set[bytes] = set()
         self._sealed_rewritten: set[bytes] = set()
+        # Whether something was taken of which no run is remembered.
+        self._others = self._sealed_others = False
 
-    def take(self, taken: Taken, note: AsideNote, values: Sequence[bytes], start: int) -> None:
-        """Know of values that become records; the record in their file has its payload at `start`.
+    def __bool__(self) -> bool:
+        return bool(self._sealed)
+
+    @property
+    def know_all(self) -> bool:
+        """Whether all that was taken in the older generation is known, and there is some."""
+        return bool(self._sealed) and not self._sealed_others
+
+    def take(self, taken: Taken, note: AsideNote, pieces: list[Piece], count: int) -> None:
+        """Know of records that a batch takes, out of `count` values of their name.
 
         What takes only a part of a name is not remembered: its file would stay for a part, too.
         """
-        if taken.first or taken.count != len(values) or not values:
+        if taken.first or taken.count != count or not pieces:
+            self._others = True
             return
-        name_bytes = len(taken.name) + _head_bytes(len(taken.name))
-        start += _list_head_bytes(len(values) + 1) + name_bytes
-        sizes = [len(value) + _head_bytes(len(value)) for value in values]
-        run = _Run(taken, note, array("Q", accumulate(sizes, initial=start)))
+        run = _Run(taken, note, pieces)
         active = self._active
         if active and active[-1].last >= run.first:
             active[:] = [one for one in active if one.last < run.first or run.last < one.first]
         active.append(run)
-        count = sum([len(one.ends) for one in active])
-        while count > REMEMBERED_MAX_COUNT:
-            count -= len(active.pop(0).ends)
+        remembered = sum([len(one.pieces) for one in active])
+        while remembered > PIECES_MAX_COUNT:
+            remembered -= len(active.pop(0).pieces)
+            self._others = True
 
     def changed(self, changes: Sequence[tuple[bytes, bytes | None]]) -> None:
         """Know of records that are not as they were taken any more."""
         if not self._active:
             return
-        low = min(run.first for run in self._active)
-        high = max(run.last for run in self._active)
+        low = min([run.first for run in self._active])
+        high = max([run.last for run in self._active])
         self._rewritten.update(
-            key for key, value in changes if value is not None and low <= key <= high
+            [key for key, value in changes if value is not None and low <= key <= high]
         )
 
     def seal(self) -> None:
         """Begin a new generation, as the memtable does."""
         self._sealed, self._active = sorted(self._active, key=_FIRST), []
         self._sealed_rewritten, self._rewritten = self._rewritten, set()
+        self._sealed_others, self._others = self._others, False
 
     def moved(self) -> None:
         """Forget the older generation: the base has it."""
         self._sealed = []
         self._sealed_rewritten = set()
 
-    def stay_of(self, records: Records) -> tuple[Stay, int] | None:
-        """Return where records of the older generation are, and how long their file is.
+    def divided(self, records: Records) -> list[tuple[Records, Stay | None, int]]:
+        """Divide records of the older generation, in order, into those that stay and others.
 
-        None if they are not side by side in one file as they are.
+        With those that stay comes where they are, and the length of their file.
         """
-        first, last = records[0][0], records[-1][0]
-        place = bisect_right(self._sealed, first, key=_FIRST) - 1
-        if place < 0:
+        parts: list[tuple[Records, Stay | None, int]] = []
+        start = place = 0
+        while place < len(records):
+            found = self._piece_at(records, place)
+            if found is None:
+                place += 1
+                continue
+            run, piece = found
+            if start < place:
+                parts.append((records[start:place], None, 0))
+            stop = place + piece.count
+            stay = Stay(
+                run.note.file, piece.offset, piece.length, piece.checksum, piece.count, run.prefix
+            )
+            parts.append((records[place:stop], stay, run.note.size_bytes))
+            start = place = stop
+        if start < place:
+            parts.append((records[start:place], None, 0))
+        return parts
+
+    def _piece_at(self, records: Records, place: int) -> tuple[_Run, Piece] | None:
+        """Return the piece that begins with a record and of which all records are there."""
+        first = records[place][0]
+        at = bisect_right(self._sealed, first, key=_FIRST) - 1
+        if at < 0 or first > self._sealed[at].last:
             return None
-        run = self._sealed[place]
-        if (
-            first[:-KEY_NUMBER_BYTES] != run.first[:-KEY_NUMBER_BYTES]
-            or last[:-KEY_NUMBER_BYTES] != run.first[:-KEY_NUMBER_BYTES]
-            or last > run.last
-            or _number(last) - _number(first) != len(records) - 1
-            or not self._sealed_rewritten.isdisjoint([key for key, _ in records])
-        ):
+        run = self._sealed[at]
+        head = run.first[:-KEY_NUMBER_BYTES]
+        if len(first) != len(run.first) or not first.startswith(head):
             return None
-        skipped = len(run.prefix)
-        data = _ENCODER.encode([value[skipped:] for _, value in records])
-        data = data[_list_head_bytes(len(records)) :]
-        start = _number(first) - _number(run.first)
-        offset = run.ends[start]
-        length = run.ends[start + len(records)] - offset
-        assert length == len(data), "what was taken is not what was set aside"
-        stay = Stay(run.note.file, offset, length, crc32(data), len(records), run.prefix)
-        return stay, run.note.size_bytes
+        wanted = _number(first) - run.number
+        at = bisect_left(run.places, wanted)
+        if at == len(run.places) or run.places[at] != wanted:
+            return None
+        piece = run.pieces[at]
+        stop = place + piece.count
+        # Keys ascend, and between the first and this one there are no others.
+        last = head + (_number(first) + piece.count - 1).to_bytes(KEY_NUMBER_BYTES, "big")
+        if stop > len(records) or records[stop - 1][0] != last:
+            return None
+        rewritten = self._sealed_rewritten
+        if rewritten and not rewritten.isdisjoint([key for key, _ in records[place:stop]]):
+            return None
+        return run, piece
 
 
 def _number(key: bytes) -> int:
