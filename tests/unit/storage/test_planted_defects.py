@@ -31,6 +31,7 @@ from tests.unit.storage import test_recovery as recovery
 from tests.unit.storage.backups import test_snapshot as snapshot
 from tests.unit.storage.backups import test_writing as writing
 from tests.unit.storage.bundles import test_rewriting as bundles
+from tests.unit.storage.bundles import test_staying as staying
 
 
 class Defect(NamedTuple):
@@ -393,6 +394,77 @@ DEFECTS = [
         {"harm": "changed", "taken": False},
     ),
     Defect(
+        "a file in which something stays is used again",
+        "storage.aside:Aside.applied",
+        "note.file in self._staying",
+        "False",
+        staying.test_what_stays_is_read_and_deleted_like_everything_else,
+    ),
+    Defect(
+        "a start removes a file in which something stays",
+        "storage.aside:Aside.begin",
+        "for number in self._staying",
+        "for number in ()",
+        staying.test_what_stays_is_read_and_deleted_like_everything_else,
+    ),
+    Defect(
+        "a start gives the number of a file to others in which something stays",
+        "storage.aside:Aside.__init__",
+        "[*staying, ",
+        "[",
+        staying.test_what_stays_is_read_and_deleted_like_everything_else,
+    ),
+    Defect(
+        "a file in which nothing stays any more is never used again",
+        "storage.base:Base._written",
+        "self.left(number, use.size_bytes)",
+        "pass",
+        staying.test_what_stays_is_read_and_deleted_like_everything_else,
+    ),
+    Defect(
+        "what was changed since it was taken stays as it was",
+        "storage.bundles.runs:Runs.changed",
+        "value is not None and low <= key <= high",
+        "False",
+        staying.test_what_was_changed_since_it_was_taken_does_not_stay,
+    ),
+    Defect(
+        "what was deleted since it was taken stays",
+        "storage.bundles.runs:Runs._piece_at",
+        "records[stop - 1][0] != last",
+        "False",
+        staying.test_what_was_changed_since_it_was_taken_does_not_stay,
+    ),
+    Defect(
+        "a back-up lacks what stays",
+        "storage.aside:Aside.hold",
+        "in self._staying.items()",
+        "in ()",
+        staying.test_a_back_up_has_what_stays,
+    ),
+    Defect(
+        "files are kept that are mostly in vain",
+        "storage.base:Base.gather",
+        "wasted_bytes <= used_bytes + WASTED_MAX_BYTES",
+        "True",
+        staying.test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain,
+    ),
+    Defect(
+        "what stays is not verified",
+        "storage.base:Base._read_what_stays",
+        "crc32(data) != stay.checksum",
+        "False",
+        staying.test_damage_of_a_file_is_noticed,
+        {"damage": "byte"},
+    ),
+    Defect(
+        "a part of a name keeps the whole file",
+        "storage.bundles.runs:Runs.take",
+        "taken.first or taken.count != count or not pieces",
+        "not pieces",
+        staying.test_a_part_of_a_name_does_not_stay,
+    ),
+    Defect(
         "a refused batch leaves its files",
         "storage.aside:Aside.give_up",
         "self._files.remove(self._path(note))",
@@ -409,7 +481,7 @@ DEFECTS = [
     Defect(
         "what is taken waits in memory until the journal is full",
         "storage.engine:JournaledStore._move_as_much",
-        "self._move_slice(max(cost_bytes, SLICE_BYTES))",
+        "self._move_slice(max(owed_bytes, SLICE_BYTES))",
         "pass",
         aside.test_a_batch_that_sets_aside_moves_as_many_into_the_base,
     ),

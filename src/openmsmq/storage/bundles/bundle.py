@@ -110,9 +110,13 @@ def decode(last: bytes, stored: bytes) -> Bundle | None:
 
 def is_worth_it(records: Records, cost_bytes: int) -> bool:
     """Whether records of which we know what they need are kept as a bundle, not one by one."""
+    return is_size(len(records), cost_bytes) and len(records[0][0]) > KEY_NUMBER_BYTES
+
+
+def is_size(count: int, cost_bytes: int) -> bool:
+    """Whether a bundle may have so many records which need so many bytes."""
     return (
-        BUNDLE_MIN_COUNT <= len(records) <= BUNDLE_MAX_COUNT
-        and len(records[0][0]) > KEY_NUMBER_BYTES
+        BUNDLE_MIN_COUNT <= count <= BUNDLE_MAX_COUNT
         and BUNDLE_MIN_BYTES <= cost_bytes <= BUNDLE_MAX_BYTES
     )
 

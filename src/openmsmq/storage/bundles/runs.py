@@ -16,13 +16,7 @@ from typing import Final
 import msgspec
 from zlib_ng.zlib_ng import crc32
 
-from openmsmq.storage.bundles.bundle import (
-    BUNDLE_MAX_BYTES,
-    BUNDLE_MAX_COUNT,
-    BUNDLE_MIN_BYTES,
-    BUNDLE_MIN_COUNT,
-    Records,
-)
+from openmsmq.storage.bundles.bundle import BUNDLE_MAX_BYTES, BUNDLE_MAX_COUNT, Records, is_size
 from openmsmq.storage.bundles.staying import Stay
 from openmsmq.storage.frames import AsideNote
 from openmsmq.storage.port import KEY_NUMBER_BYTES, Taken
@@ -67,7 +61,7 @@ def pieces_of(name: bytes, values: Sequence[bytes], payload: bytes, start: int) 
             place + 1, bisect_right(ends, ends[place] + BUNDLE_MAX_BYTES, place, most + 1) - 1
         )
         offset, length = ends[place], ends[stop] - ends[place]
-        if stop - place >= BUNDLE_MIN_COUNT and BUNDLE_MIN_BYTES <= length <= BUNDLE_MAX_BYTES:
+        if is_size(stop - place, length):
             checksum = crc32(data[offset : offset + length])
             pieces.append(Piece(place, stop - place, start + offset, length, checksum))
         place = stop
