@@ -335,8 +335,8 @@ DEFECTS = [
     Defect(
         "a file is used again at once",
         "storage.aside:Aside.drop",
-        "self._dropped.append((sequence, self.notes.pop(name)))",
-        "self._free[self.notes[name].file] = self.notes.pop(name).size_bytes",
+        "self._dropped.append((sequence, note))",
+        "self._free[note.file] = note.size_bytes",
         aside.test_a_file_is_not_used_again_while_a_start_would_read_it,
     ),
     Defect(
@@ -398,7 +398,7 @@ DEFECTS = [
         "storage.aside:Aside.applied",
         "note.file in self._staying",
         "False",
-        staying.test_what_stays_is_read_and_deleted_like_everything_else,
+        staying.test_a_file_in_which_something_stays_is_not_used_again,
     ),
     Defect(
         "a start removes a file in which something stays",
@@ -433,7 +433,7 @@ DEFECTS = [
         "storage.bundles.runs:Runs._piece_at",
         "records[stop - 1][0] != last",
         "False",
-        staying.test_what_was_changed_since_it_was_taken_does_not_stay,
+        staying.test_what_was_deleted_since_it_was_taken_does_not_stay,
     ),
     Defect(
         "a back-up lacks what stays",
@@ -495,7 +495,7 @@ DEFECTS = [
     Defect(
         "a start gives a file to others that the base has in use",
         "storage.aside:Aside.__init__",
-        "max((note.file for note in notes.values()), default=0)",
+        "max(known, default=0)",
         "0",
         aside.test_a_start_gives_no_file_to_others_that_is_in_use,
     ),

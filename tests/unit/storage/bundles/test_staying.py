@@ -97,6 +97,17 @@ def test_what_stays_is_read_and_deleted_like_everything_else(tmp_path: Path) -> 
     assert aside_files(tmp_path) == []
 
 
+def test_a_file_in_which_something_stays_is_not_used_again(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    take(store, 10)
+    store.checkpoint()
+    take(store, 100, b"m")
+    store.checkpoint()
+    assert content(store) == taken(10) | taken(100, b"m")
+    assert list(files_of(store)) == [1, 2]
+    store.close()
+
+
 def test_it_is_not_written_again(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.checkpoint()
@@ -175,6 +186,19 @@ def test_what_was_changed_since_it_was_taken_does_not_stay(tmp_path: Path) -> No
     assert check_store(tmp_path).sound
 
 
+def test_what_was_deleted_since_it_was_taken_does_not_stay(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    take(store, 10)
+    delete(store, range(12, 14))
+    store.checkpoint()
+    expected = taken(10)
+    del expected[entry(12)], expected[entry(13)]
+    assert content(store) == expected
+    [used_bytes] = files_of(store).values()
+    assert used_bytes < sum(map(len, values())) - 14 * VALUE_BYTES
+    store.close()
+
+
 def test_a_part_of_a_name_does_not_stay(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.commit(Batch(aside=[(NAME, values())]))
@@ -187,29 +211,30 @@ def test_a_part_of_a_name_does_not_stay(tmp_path: Path) -> None:
 
 
 def test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    wasted_bytes = 3 * COUNT * VALUE_BYTES
-    monkeypatch.setattr(base_module, "WASTED_MAX_BYTES", wasted_bytes)
-    store = opened(tmp_path)
-    expected: dict[bytes, bytes] = {}
-    for number in range(12):
-        name = b"n%d" % number
-        take(store, 1000 * number, name, count=200)
-        store.checkpoint()
-        # The first bundle of each file is left.
-        delete(store, range(1000 * number + 16, 1000 * number + 200))
-        expected |= dict(sorted(taken(1000 * number, name).items())[:16])
-        store.checkpoint()
-        store.commit(Batch([(b"F", b"%d" % number)]))
-        base, _, _ = store.parts
-        used_bytes = sum(use.used_bytes for use in base.files.values())
-        size_bytes = sum(use.size_bytes for use in base.files.values())
-        assert size_bytes - used_bytes <= used_bytes + wasted_bytes
-    assert 0 < len(base.files) < 12
-    assert content(store) == expected | {b"F": b"11"}
-    store.close()
-    assert check_store(tmp_path).sound
+    wasted_bytes = 3 * 200 * VALUE_BYTES
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base_module, "WASTED_MAX_BYTES", wasted_bytes)
+        store = opened(tmp_path)
+        expected: dict[bytes, bytes] = {}
+        for number in range(12):
+            name = b"n%d" % number
+            take(store, 1000 * number, name, count=200)
+            store.checkpoint()
+            # The first bundle of each file is left.
+            delete(store, range(1000 * number + 16, 1000 * number + 200))
+            expected |= dict(sorted(taken(1000 * number, name).items())[:16])
+            store.checkpoint()
+            store.commit(Batch([(b"F", b"%d" % number)]))
+            base, _, _ = store.parts
+            used_bytes = sum(use.used_bytes for use in base.files.values())
+            size_bytes = sum(use.size_bytes for use in base.files.values())
+            assert size_bytes - used_bytes <= used_bytes + wasted_bytes
+        assert 0 < len(base.files) < 12
+        assert content(store) == expected | {b"F": b"11"}
+        store.close()
+        assert check_store(tmp_path).sound
 
 
 @pytest.mark.parametrize("damage", ["byte", "missing", "cut"])
