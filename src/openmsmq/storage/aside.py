@@ -3,11 +3,12 @@
 A file `aside-*.log` holds one record, framed like those of the journal, with the number of the
 batch that set it aside and the name of the values: a batch may set several aside. It is on the disk
 before that batch is, and never changes while any batch could need it. So the batch that takes the
-values says only where they are, and replaying it reads them there again. Each value is written
-twice in all: here, and into the base.
+values says only where they are, and replaying it reads them there again. Most values are written
+here and nowhere else: the base says where they stay (`bundles.staying`).
 
 Which files count stands in the journal, and in the base as of its last checkpoint. A file is used
-again when the base has the batch that dropped it: until then a crash lets it be read again. To
+again when the base has the batch that dropped it, and nothing in it: until then a crash lets it be
+read again, or readers do. To
 write over a file is several times as fast as to make one. A file that nobody speaks of was being
 written when the power failed, or was left over; a start removes it.
 """

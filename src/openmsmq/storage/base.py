@@ -5,8 +5,8 @@ of its key and itself, which is verified whenever it is read. Beside the records
 of the last journal batch that they contain, what was set aside by then, and a note of how far the
 journal went.
 
-Records that were moved here beside each other are kept as one (`bundles` says how): nobody outside
-of this module sees that.
+Records that were moved here beside each other are kept as one (`bundles` says how), and values that
+were set aside may stay in their files: nobody outside of this module sees that.
 
 Reading skips what the memtable has changed. Many deleted keys in a row, as at the front of a queue
 that is being emptied, are remembered as a hidden run, so that each is stepped over once.
