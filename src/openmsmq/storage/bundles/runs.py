@@ -48,7 +48,12 @@ class Piece(msgspec.Struct, frozen=True):
 def pieces_of(name: bytes, values: Sequence[bytes], payload: bytes, start: int) -> list[Piece]:
     """Divide values; `payload` is the list of their name and them, at `start` in their file."""
     count = len(values)
-    sizes = [len(value) + _head_bytes(len(value)) for value in values]
+    sizes = list(map(len, values))
+    least = _head_bytes(min(sizes, default=0))
+    if least == _head_bytes(max(sizes, default=0)):
+        sizes = [size + least for size in sizes]
+    else:
+        sizes = [size + _head_bytes(size) for size in sizes]
     before = len(payload) - sum(sizes)
     assert before == _list_head_bytes(count + 1) + len(name) + _head_bytes(len(name))
     ends = list(accumulate(sizes, initial=before))
