@@ -65,7 +65,6 @@ WITHOUT_TESTS: Final = {
         ),
         "a run is tested as a whole, in tests/sim",
     ),
-    "runtime/replication": "in tests/failover, with a real PostgreSQL",
     **dict.fromkeys(
         ("manager/incoming/multicast", "manager/requests/multicast"),
         "between processes, in tests/runtime/test_stock_ticker.py",

@@ -25,7 +25,6 @@ KINDS: Final = {
     "not-applicable": {"kind", "reason"},
     "decided": {"kind", "reason", "decision"},
     "by-design": {"kind", "reason", "record"},
-    "behaviour": {"kind", "reason", "part"},
 }
 RANGE: Final = re.compile(r"(?P<section>[A-Z]+-[0-9.]+)-(?P<first>\d+)(\.\.(?P<last>\d+))?")
 DECISION: Final = re.compile(r"[CMRS]-\d+[a-z]?")
@@ -67,7 +66,6 @@ class Exemption(msgspec.Struct, frozen=True):
     reason: str
     decision: str = ""
     record: str = ""
-    part: str = ""
 
 
 def load_catalogue(folder: Path = CATALOGUE) -> dict[str, Statement]:

@@ -104,7 +104,7 @@ def test_an_exception_stands_in_the_table_of_its_specification(tmp_path: Path) -
         ('{ kind = "not-applicable", reason = " " }', "has an empty reason"),
         ('{ kind = "decided", reason = "We send 0." }', "needs exactly decision, kind, reason"),
         ('{ kind = "decided", reason = "We send 0.", decision = "12" }', "such as C-12"),
-        ('{ kind = "behaviour", reason = "It drops it." }', "needs exactly kind, part, reason"),
+        ('{ kind = "behaviour", reason = "It drops it." }', "has the kind 'behaviour'"),
         ('{ kind = "by-design", reason = "A copy." }', "needs exactly kind, reason, record"),
         ('{ kind = "by-design", reason = "A copy.", record = "21" }', "number of a record"),
         ('{ kind = "by-design", reason = "A copy.", record = "9999" }', "number of a record"),
@@ -121,7 +121,7 @@ def test_an_exception_that_does_not_say_why_is_refused(
     "entry",
     [
         '{ kind = "decided", reason = "We send 0.", decision = "C-12" }',
-        '{ kind = "behaviour", reason = "It drops it.", part = "manager" }',
+        '{ kind = "not-applicable", reason = "There is no SPX." }',
         '{ kind = "by-design", reason = "A copy answers.", record = "0021" }',
     ],
 )

@@ -227,12 +227,12 @@ def test_the_wait_is_short_and_of_its_own_accord() -> None:
 # Errors that say what is the matter.
 
 
-def test_a_cursor_whose_message_one_has_received_says_so(manager: Any) -> None:
+def test_a_cursor_whose_message_was_received_without_it_says_so(manager: Any) -> None:
     queue = manager.create_queue(ORDERS)
     queue.send_many(["one", "two"])
     cursor = queue.cursor()
     cursor.next()
-    cursor.receive()
+    queue.receive()
     with pytest.raises(errors.MessageAlreadyReceived) as refused:
         cursor.peek()
     said = str(refused.value)

@@ -65,6 +65,7 @@ def members(domain: Domain, tmp_path: Path) -> Members:
     return Members(domain, tmp_path)
 
 
+@pytest.mark.spec("MQQB-2.3-01", "MQBR-2.3-01", "MQCN-2.3-01", "MQQB-3.1.7.4-04")
 @pytest.mark.timeout(300)
 def test_queue_managers_work_in_a_domain_and_without_its_controller(
     domain: Domain, members: Members

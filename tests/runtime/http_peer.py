@@ -41,7 +41,8 @@ def serving(data: Path, lines: list[str] | None = None, **table: object) -> Iter
         transfer=False,
         http=HttpTable(enabled=True, **{"port": 0, **table}),  # type: ignore[arg-type]
     )
-    log = EventLog("text", "debug", [].append if lines is None else lines.append)
+    said: list[str] = [] if lines is None else lines
+    log = EventLog("text", "debug", said.append)
     with ServerThread(config, log=log) as running:
         yield running
 

@@ -67,6 +67,7 @@ def exchange(tmp_path: Path) -> Iterator[list[Computer]]:
         yield computers
 
 
+@pytest.mark.spec("MQSRM-3.1.7.9-03")
 def test_every_display_shows_every_price_once_and_in_order(exchange: list[Computer]) -> None:
     backend, *displays = exchange
     for display in displays:

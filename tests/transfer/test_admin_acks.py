@@ -67,7 +67,7 @@ def classes(peer: Peer) -> list[int]:
     return [report.properties.message_class for report in reports(peer)]
 
 
-@pytest.mark.spec("MQQB-3.1.5.8.10-01", "MQQB-3.1.5.8.10-02")
+@pytest.mark.spec("MQQB-3.1.5.8.10-01", "MQQB-3.1.5.8.10-02", "MQMQ-2.2.19.3-01")
 @pytest.mark.parametrize("by_address", [True, False], ids=["by address", "by number"])
 def test_a_message_that_reached_its_queue_is_reported_if_that_was_asked_for(
     beta: Computer, peer: Peer, by_address: bool
@@ -87,7 +87,7 @@ def test_a_message_that_asked_for_other_reports_gets_none_when_it_arrives(
     assert beta.bodies(ORDERS) == [b"body"]
 
 
-@pytest.mark.spec("MQQB-3.1.7.2-01", "MQQB-3.1.7.2.1-03")
+@pytest.mark.spec("MQQB-3.1.7.2-01", "MQQB-3.1.7.2.1-03", "MQMQ-2.2.19.3-02")
 def test_a_message_that_is_received_is_reported_if_that_was_asked_for(
     beta: Computer, peer: Peer
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_message_that_is_received_is_reported_if_that_was_asked_for(
     assert classes(peer) == [MessageClass.ACK_RECEIVE]
 
 
-@pytest.mark.spec("MQQB-3.1.7.2-01", "MQQB-3.1.7.2.1-03")
+@pytest.mark.spec("MQQB-3.1.7.2-01", "MQQB-3.1.7.2.1-03", "MQMQ-2.2.19.3-04")
 @pytest.mark.parametrize(
     ("end", "reason"),
     [
@@ -132,7 +132,7 @@ def test_a_report_is_delivered_as_the_message_was(
     assert [report.user.recoverable for report in found] == [recoverable] * 2
 
 
-@pytest.mark.spec("MQQB-3.1.7.15-01", "MQQB-3.1.7.15-02", "MQQB-3.1.7.15-03")
+@pytest.mark.spec("MQQB-3.1.7.15-01", "MQQB-3.1.7.15-02", "MQQB-3.1.7.15-03", "MQMQ-2.2.19.3-14")
 def test_a_report_says_of_which_message_it_is_and_asks_for_nothing(
     beta: Computer, peer: Peer
 ) -> None:

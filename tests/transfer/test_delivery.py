@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from openmsmq.api import messages as api
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
@@ -92,6 +94,7 @@ def test_messages_pass_through_a_computer_between(network: Network) -> None:
     assert alpha.outgoing(name)[0].unread_count == 0
 
 
+@pytest.mark.spec("MQMQ-2.2.20.1-01")
 def test_one_message_to_several_queues_arrives_in_each(
     network: Network, alpha: Computer, beta: Computer
 ) -> None:
@@ -127,6 +130,7 @@ def test_a_list_with_one_bad_queue_takes_nothing(alpha: Computer, beta: Computer
     assert beta.bodies(ORDERS) == []
 
 
+@pytest.mark.spec("MQMQ-2.2.19.2-13", "MQMQ-2.2.19.2-14")
 def test_dead_letters_and_journals_are_kept_at_the_source(
     network: Network, alpha: Computer, beta: Computer
 ) -> None:

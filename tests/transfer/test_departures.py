@@ -48,7 +48,13 @@ def waiting(computer: Computer) -> int:
     return computer.outgoing()[0].message_count
 
 
-@pytest.mark.spec("MQQB-3.1.7.1.1-01", "MQQB-3.1.7.1.1-02")
+@pytest.mark.spec(
+    "MQQB-3.1.7.1.1-01",
+    "MQQB-3.1.7.1.1-02",
+    "MQMQ-2.2.18.1.3-01",
+    "MQMQ-2.2.18.1.3-02",
+    "MQMQ-2.2.19.2-07",
+)
 def test_messages_have_numbers_that_grow_and_are_never_used_again(
     network: Network, alpha: Computer, peer: Peer
 ) -> None:
@@ -111,7 +117,7 @@ def test_the_window_bounds_what_is_under_way(alpha: Computer, peer: Peer) -> Non
     assert waiting(alpha) == 7
 
 
-@pytest.mark.spec("MQQB-3.1.7.1.2-01", "MQQB-3.1.7.1.2-02")
+@pytest.mark.spec("MQQB-3.1.7.1.2-01", "MQQB-3.1.7.1.2-02", "MQMQ-2.2.19.1-23", "MQMQ-2.2.19.1-24")
 def test_a_message_that_is_too_late_does_not_leave(
     network: Network, alpha: Computer, peer: Peer
 ) -> None:
@@ -196,6 +202,7 @@ def test_clocks_that_differ_expire_nothing_that_is_on_time(
     assert alpha.bodies(ORDERS) == [b"body"]
 
 
+@pytest.mark.spec("MQMQ-2.2.19.1-23", "MQMQ-2.2.19.1-24")
 @pytest.mark.parametrize(
     ("reach_s", "receive_s", "kept"),
     [
@@ -308,7 +315,7 @@ def test_queues_to_one_neighbour_take_turns(alpha: Computer, peer: Peer) -> None
     assert bodies(found)[:7] == [b"0", b"second", b"third", b"1", b"second", b"third", b"2"]
 
 
-@pytest.mark.spec("MQQB-3.1.7.4-01", "MQQB-3.1.7.4-02", "MQQB-3.1.7.4-03")
+@pytest.mark.spec("MQQB-3.1.7.4-01", "MQQB-3.1.7.4-02", "MQQB-3.1.7.4-03", "MQMQ-2.2.19.2-04")
 @pytest.mark.parametrize("name", [TO_ORDERS, rf"DIRECT=OS:somewhere\{ORDERS}"])
 def test_a_direct_name_leads_to_the_host_it_names_whoever_that_is(
     network: Network, alpha: Computer, peer: Peer, name: str
@@ -319,10 +326,12 @@ def test_a_direct_name_leads_to_the_host_it_names_whoever_that_is(
     (establish,) = (p for p in peer.packets if isinstance(p, EstablishConnection))
     assert establish.establish.server == NIL_GUID
     peer.accept_session()
-    assert bodies(letters_in(peer.take(), peer.identifier)) == [b"body"]
+    (message,) = letters_in(peer.take(), peer.identifier)
+    assert message.properties.body == b"body"
+    assert message.user.destination_manager == NIL_GUID
 
 
-@pytest.mark.spec("MQQB-3.1.7.4-05")
+@pytest.mark.spec("MQQB-3.1.7.4-05", "MQMQ-2.2.19.2-03", "MQMQ-2.2.19.2-29")
 def test_a_name_by_number_leads_to_the_queue_manager_it_names(network: Network) -> None:
     peer = network.peer()
     alpha = network.manager("ALPHA", ALPHA, next_hops={str(peer.identifier): (PEER,)})

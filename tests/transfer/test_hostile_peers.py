@@ -20,8 +20,18 @@ from openmsmq.wire.packets import (
     SessionAck,
     encode,
 )
+from tests.transfer.letters import direct, letter
 from tests.transfer.neighbour import LEDGER, ORDERS, Neighbour, numbered, to_orders
-from tests.transfer.network import ALPHA, BETA, GAMMA, KNOWN_PEER, PEER, Network, Peer
+from tests.transfer.network import (
+    ALPHA,
+    BETA,
+    GAMMA,
+    KNOWN_PEER,
+    PEER,
+    PEER_IDENTIFIER,
+    Network,
+    Peer,
+)
 
 TO_BETA = rf"DIRECT=TCP:{BETA}\{ORDERS}"
 TO_PEER = rf"DIRECT=TCP:{PEER}\{ORDERS}"
@@ -78,6 +88,15 @@ def head(size: int, *, version: int = 0x10, flags: int = 3, signature: bytes = b
     return struct.pack("<BBH4sII", version, 0, flags, signature, size, 0xFFFFFFFF)
 
 
+def letter_with(form: int, *, shift: int) -> bytes:
+    """A good message, but for the form of a queue's name: three bits of its flags."""
+    good = encode(
+        letter(PEER_IDENTIFIER, 1, direct(BETA, ORDERS), admin_queue=direct(PEER, ORDERS))
+    )
+    flags = int.from_bytes(good[60:64], "little") & ~(7 << shift) | form << shift
+    return good[:60] + flags.to_bytes(4, "little") + good[64:]
+
+
 BAD_BYTES = {
     "noise": garbage(1),
     "text": b"GET / HTTP/1.1\r\nHost: beta\r\n\r\n" * 10,
@@ -88,11 +107,13 @@ BAD_BYTES = {
     "size of a header": head(16) + bytes(600),
     "size beyond all": head(0xFFFFFFFF) + bytes(600),
     "size just beyond": head(4_194_305) + bytes(600),
+    "no form of a destination": letter_with(1, shift=10),
+    "no form of an administration queue": letter_with(1, shift=13),
     "unknown internal type": encode(SessionAck(SessionHeader()))[:18] + b"\x0f\0" + bytes(16),
 }
 
 
-@pytest.mark.spec("MQQB-3.1.5.1-02")
+@pytest.mark.spec("MQQB-3.1.5.1-02", "MQQB-2.2.1-03", "MQMQ-2.2.19.2-30", "MQMQ-2.2.19.2-34")
 @pytest.mark.parametrize("when", ["at once", "after the greeting", "in the open session"])
 @pytest.mark.parametrize("kind", BAD_BYTES)
 def test_garbage_costs_only_the_session_that_sent_it(scene: Scene, kind: str, when: str) -> None:
@@ -270,6 +291,27 @@ def test_many_callers_at_once_are_limited_and_the_sessions_that_are_there_go_on(
     callers[0].close()
     callers[5].open(BETA)
     assert callers[5].is_open
+
+
+@pytest.mark.spec("MQQB-2.2.1-06")
+def test_one_caller_too_many_is_told_so_and_a_crowd_of_them_is_cut() -> None:
+    network = Network()
+    beta = network.manager("BETA", BETA, incoming_sessions_max=1)
+    Neighbour(network, PEER).open(BETA)
+    callers = [network.peer(f"127.0.1.{number}") for number in range(66)]
+    for caller in callers:
+        caller.connect(BETA)
+    assert [caller.is_open for caller in callers] == [True] * 64 + [False] * 2
+    for caller in callers[:64]:
+        caller.write(EstablishConnection(EstablishHeader(caller.identifier, beta.identifier)))
+        (answer,) = caller.take()
+        assert isinstance(answer, EstablishConnection)
+        assert answer.internal.refused
+        assert not caller.is_open
+    callers[65].connect(BETA)
+    assert callers[65].is_open, "those who were told have made room"
+    network.run(70_000)
+    assert not callers[65].is_open, "nobody waits for ever to be turned away"
 
 
 def test_a_request_for_somebody_else_is_refused_in_words(scene: Scene) -> None:

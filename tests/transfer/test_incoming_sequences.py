@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from openmsmq.api import messages as api
 from openmsmq.manager.incoming.incoming_sequences import Flow
 from openmsmq.model.identity import Guid, SequenceId
 from openmsmq.storage import records
@@ -97,6 +98,32 @@ def test_messages_that_keep_coming_put_the_acknowledgment_off_but_not_for_ever(
         acks = order_acks(peer.take(), peer.identifier)
         found += [(network.now.ticks_ms, ack.number) for ack in acks]
     assert [moment_ms for moment_ms, _ in found] == [10_250]
+
+
+@pytest.mark.spec("MQQB-3.1.1.3.1-05")
+def test_how_many_were_dropped_is_known_after_a_restart(beta: Computer, peer: Peer) -> None:
+    peer.write(entry(peer, 1, 0))
+    assert [flow.sequence.rejected_count for flow in sequences(beta)] == [0]
+    peer.write(entry(peer, 3, 2), entry(peer, 4, 3))
+    peer.write(entry(peer, 4, 3))
+    beta.crash()
+    (found,) = beta.ok(api.PageIncomingSequences()).sequences
+    assert (found.number, found.rejected_count) == (1, 3)
+    peer.open_session(BETA)
+    peer.write(entry(peer, 2, 1))
+    beta.crash()
+    (found,) = beta.ok(api.PageIncomingSequences()).sequences
+    assert (found.number, found.rejected_count) == (2, 0)
+
+
+def test_a_stranger_gets_no_record_for_messages_that_are_not_taken(
+    beta: Computer, peer: Peer
+) -> None:
+    peer.write(entry(peer, 3, 2))
+    assert [flow.sequence.rejected_count for flow in sequences(beta)] == [1]
+    beta.crash()
+    assert sequences(beta) == []
+    assert beta.ok(api.PageIncomingSequences()).sequences == []
 
 
 @pytest.mark.spec("MQQB-3.1.1.6.2-03", "MQQB-3.1.5.8.6-05", "MQQB-3.1.5.8.6-06")

@@ -57,6 +57,9 @@ def sequence_of(message: UserMessage) -> SequenceId:
     "MQQB-3.1.7.1.3-03",
     "MQQB-3.1.7.1.3-04",
     "MQQB-3.1.7.1.3-07",
+    "MQMQ-2.2.20.5-17",
+    "MQMQ-2.2.20.5-18",
+    "MQMQ-2.2.20.5-19",
 )
 def test_messages_are_numbered_from_one_each_naming_the_one_before(
     alpha: Computer, peer: Peer

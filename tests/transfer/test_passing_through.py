@@ -157,7 +157,7 @@ def sequence_status(computer: Computer, name: str) -> OutgoingSequenceStatus:
     return outgoing.sequence.status(0 if awaiting is None else awaiting.count)
 
 
-@pytest.mark.spec("MQQB-3.1.1.6.2-01")
+@pytest.mark.spec("MQQB-3.1.1.6.2-01", "MQMQ-2.2.18.1.6-01")
 def test_acknowledgments_of_a_routed_message_go_to_its_source(network: Network) -> None:
     gamma = network.manager("GAMMA", GAMMA)
     gamma.create(LEDGER, transactional=True)

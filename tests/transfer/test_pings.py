@@ -41,6 +41,7 @@ def ask(network: Network, computer: Computer, data: bytes, *, port: int = 45_678
     "MQQB-3.1.7.6-07",
     "MQQB-3.1.7.8-01",
     "MQQB-3.1.7.9-01",
+    "MQQB-2.2.7-02",
 )
 def test_a_good_answer_leads_to_a_session_that_says_a_ping_was_sent(network: Network) -> None:
     alpha, beta = pair(network)
@@ -52,6 +53,8 @@ def test_a_good_answer_leads_to_a_session_that_says_a_ping_was_sent(network: Net
     assert answered[:2] == (BETA, ALPHA)
     assert PingPacket.decode(asked[2]).source == alpha.identifier
     assert PingPacket.decode(answered[2]).source == beta.identifier
+    # Queue managers of ours are of the class of servers. [MQQB 2.2.7]
+    assert not PingPacket.decode(asked[2]).flags & 1
     assert beta.bodies(ORDERS) == [b"after the ping"]
     request = alpha.sent[0]
     assert int.from_bytes(request[56:58], "little") & NO_PING == 0
@@ -84,7 +87,7 @@ def test_without_an_answer_the_attempt_fails_after_a_second_and_the_next_does_wi
     assert peer.requests[0].establish.system & NO_PING
 
 
-@pytest.mark.spec("MQQB-3.1.7.7-03")
+@pytest.mark.spec("MQQB-3.1.7.7-03", "MQQB-2.2.7-04")
 def test_an_answer_says_whether_a_session_would_be_accepted(network: Network) -> None:
     alpha, _ = pair(network, incoming_sessions_max=0)
     alpha.send(TO_BETA, b"kept")
@@ -106,6 +109,7 @@ def test_an_answer_goes_to_the_port_of_the_question(network: Network, flags: int
     assert PingPacket.decode(answer) == PingPacket(beta.identifier, 77, flags)
 
 
+@pytest.mark.spec("MQQB-2.2.7-21")
 @pytest.mark.parametrize("data", [b"", b"x" * 24, b"\0\0\x48\x55" + b"\0" * 19, b"\xff" * 1400])
 def test_what_is_no_ping_is_not_answered(network: Network, data: bytes) -> None:
     _, beta = pair(network)
@@ -137,6 +141,7 @@ def test_nobody_asks_who_is_not_told_to(network: Network) -> None:
     assert int.from_bytes(alpha.sent[0][56:58], "little") & NO_PING
 
 
+@pytest.mark.spec("MQQB-2.2.7-23")
 def test_forged_answers_do_not_open_or_refuse_anything(network: Network) -> None:
     alpha, _ = pair(network)
     network.down.add(BETA)

@@ -662,6 +662,7 @@ def test_session_keys_are_forgotten_in_time(pair: Pair) -> None:
     assert len(cache) == 0
 
 
+@pytest.mark.spec("MQMQ-2.2.20.6-36")
 def test_a_new_key_is_published_and_the_old_one_still_decrypts(pair: Pair) -> None:
     opened = pair.opened(pair.target())
     old = pair.published()

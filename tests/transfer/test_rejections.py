@@ -138,7 +138,7 @@ def test_a_transactional_queue_takes_only_transactional_messages(
     assert beta.bodies(LEDGER) == []
 
 
-@pytest.mark.spec("MQQB-3.1.5.8.8-06", "MQQB-3.1.5.8.8-07", "MQQB-3.1.5.8.8-10")
+@pytest.mark.spec("MQQB-3.1.5.8.8-06", "MQQB-3.1.5.8.8-07", "MQQB-3.1.5.8.8-10", "MQMQ-2.2.19.3-03")
 def test_a_full_queue_takes_no_more_and_the_session_goes_on(beta: Computer, peer: Peer) -> None:
     to = direct(BETA, ORDERS)
     peer.write(

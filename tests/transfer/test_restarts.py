@@ -91,7 +91,9 @@ def test_what_was_not_delivered_is_sent_after_a_start_in_its_order_without_being
     assert len(beta.outgoing()) == 2
 
 
-@pytest.mark.spec("MQQB-3.1.1.3.1-04", "MQQB-3.1.1.3.1-06", "MQQB-3.1.1.3.1.2-01")
+@pytest.mark.spec(
+    "MQQB-3.1.1.3.1-04", "MQQB-3.1.1.3.1-06", "MQQB-3.1.1.3.1.2-01", "MQMQ-2.2.20.5-16"
+)
 def test_a_sequence_goes_on_with_its_numbers_after_a_restart(
     network: Network, beta: Computer, peer: Neighbour
 ) -> None:

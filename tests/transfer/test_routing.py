@@ -121,6 +121,7 @@ def passed(enterprise: Enterprise, *names: str) -> bool:
     return any(enterprise.computers[name].sent for name in names)
 
 
+@pytest.mark.spec("MQQB-3.1.7.5-01", "MQQB-3.1.7.5-02")
 def test_orders_go_through_two_gates_to_headquarters(enterprise: Enterprise) -> None:
     name = target(enterprise)
     for computer in enterprise.computers.values():
@@ -189,6 +190,7 @@ def test_queues_behind_one_gate_share_a_session(enterprise: Enterprise) -> None:
     assert clerk.manager.transfer.link_count == 1
 
 
+@pytest.mark.spec("MQBR-3.1.2-01", "MQBR-3.1.6.1-01")
 def test_a_queue_manager_without_a_way_waits_until_the_directory_knows_one(
     enterprise: Enterprise,
 ) -> None:

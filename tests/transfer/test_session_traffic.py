@@ -226,7 +226,16 @@ def test_a_transactional_message_is_kept_until_its_order_acknowledgment(
     assert len(peer.messages) == 1
 
 
-@pytest.mark.spec("MQQB-3.1.1.4-01", "MQQB-3.1.1.3.1-01", "MQQB-3.1.3.2-01", "MQQB-3.1.5.10-01")
+@pytest.mark.spec(
+    "MQQB-3.1.1.4-01",
+    "MQQB-3.1.1.3.1-01",
+    "MQQB-3.1.3.2-01",
+    "MQQB-3.1.5.10-01",
+    "MQMQ-2.2.20.4-05",
+    "MQMQ-2.2.20.4-09",
+    "MQMQ-2.2.20.4-10",
+    "MQMQ-2.2.20.4-11",
+)
 def test_each_session_counts_its_own_messages_from_one(network: Network, beta: Computer) -> None:
     first, second = Neighbour(network, PEER), Neighbour(network, GAMMA)
     first.open(BETA)
@@ -257,7 +266,7 @@ def test_each_session_counts_its_own_messages_from_one(network: Network, beta: C
     assert (header.stored_base, header.stored_bits) == (1, 1)
 
 
-@pytest.mark.spec("MQQB-3.1.3.2-07", "MQQB-3.1.7.11-14")
+@pytest.mark.spec("MQQB-3.1.3.2-07", "MQQB-3.1.7.11-14", "MQMQ-2.2.20.4-06", "MQMQ-2.2.20.4-08")
 def test_each_acknowledgment_goes_on_after_the_last_recoverable_message_it_told(
     network: Network, beta: Computer, peer: Neighbour
 ) -> None:

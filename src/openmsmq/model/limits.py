@@ -156,6 +156,9 @@ RECOVERABLE_ACK_MAX_COUNT: Final = 32
 INCOMING_SESSIONS_MAX_COUNT: Final = 0xFFFFFFFF
 """Sessions accepted at the same time (`MaxInSessions`). [MQQB 2.2.1 note]"""
 
+TURNED_AWAY_MAX_COUNT: Final = 64
+"""Callers beyond that who are told so at the same time; further ones are cut. [ours]"""
+
 PING_RESPONSE_MS: Final = 1_000
 """A ping without an answer by then has failed. [MQQB 3.1.2.9]"""
 

@@ -79,6 +79,11 @@ class IncomingSequence:
         self._assumed_number = number
         self.rejected_count = 0
 
+    @property
+    def assumed(self) -> tuple[SequenceId, int]:
+        """The place of the last accepted message, whether it is on disk yet or not."""
+        return self._assumed_id, self._assumed_number
+
     def reject(self) -> None:
         """Count a message that was dropped for a gap."""
         self.rejected_count += 1

@@ -120,6 +120,7 @@ class Session:
         self._acknowledged: list[Token] = []
         self._writes: list[bytes] = []
         self._closing: CloseReason | None = None
+        self._is_turned_away = False
 
     # What others may ask.
 
@@ -193,12 +194,16 @@ class Session:
 
     # Inputs.
 
-    def connected(self, now: Instant) -> None:
-        """The connection is there: ask for a session, or wait to be asked. [MQQB 3.1.5.2.3]"""
+    def connected(self, now: Instant, *, is_turned_away: bool = False) -> None:
+        """The connection is there: ask for a session, or wait to be asked. [MQQB 3.1.5.2.3]
+
+        Who is turned away is refused when he asks, so that he knows why. [MQQB 2.2.1]
+        """
         if self.state is SessionState.CLOSED:
             return
         assert self.state is SessionState.CONNECTING, "connected twice"
         self._handshake_due_ms = now.ticks_ms + self._config.handshake_ms
+        self._is_turned_away = is_turned_away
         if self.role is Role.ACCEPTOR:
             self.state = SessionState.AWAITING_ESTABLISH
             return
@@ -341,6 +346,8 @@ class Session:
         if self.role is Role.ACCEPTOR:
             if not handshake.is_asked_for(packet, self._local):
                 self._closing = CloseReason.REFUSED_PEER
+            elif self._is_turned_away:
+                self._closing = CloseReason.CROWDED
             elif not self._gate.admits(packet.establish.client, now):
                 self._closing = CloseReason.IDENTITY_REFUSED
             self.remote = packet.establish.client

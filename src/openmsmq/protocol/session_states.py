@@ -119,6 +119,10 @@ class CloseReason(Enum):
         "The other queue manager is not let in as the one it says it is.",
         ConnectionStatus.CONNECTION_REFUSED,
     )
+    CROWDED = (
+        "Others have as many sessions with this queue manager as they may have.",
+        ConnectionStatus.CONNECTION_REFUSED,
+    )
     UNEXPECTED_PACKET = (
         "The other queue manager sent a packet that has no place in this state.",
         ConnectionStatus.UNKNOWN_FAILURE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import Iterable
@@ -55,3 +56,9 @@ def source_for(own: Iterable[str], peer: str) -> str | None:
             continue
         return address
     return None
+
+
+def peer_name(transport: asyncio.BaseTransport) -> tuple[str, int]:
+    """Return who is at the other end; nobody, if he has gone again before we looked."""
+    found: tuple[str, int] | None = transport.get_extra_info("peername")
+    return found or ("0.0.0.0", 0)

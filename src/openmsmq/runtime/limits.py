@@ -289,9 +289,6 @@ HTTP_POSTS_WAITING_MAX_COUNT: Final = 10_000
 HTTP_POSTS_WAITING_MAX_BYTES: Final = 64 << 20
 """The same, in bytes of their bodies; a single one may always wait."""
 
-HTTP_POST_IDLE_MS: Final = 30_000
-"""How long a connection of ours without a post is kept."""
-
 HTTP_LANES_MAX_COUNT: Final = 1_000
 """Connections of ours to others, at a time; further lanes wait."""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
+
 from openmsmq.api import messages as api
 from openmsmq.model.access import ManagerAccess, QueueAccess
 from openmsmq.model.error_catalogue import CATALOGUE
@@ -129,7 +131,7 @@ class Actor:
 class Row(NamedTuple):
     """A request, and what becomes of it for each kind of caller."""
 
-    kind: type
+    kind: type[msgspec.Struct]
     outcomes: str
     """One sign for each of `KINDS`, in their order."""
     request: Callable[[Actor], api.AnyRequest]

@@ -113,6 +113,7 @@ def test_a_call_that_makes_no_sense_gets_the_name_of_its_error(
     assert office.bodies() == []
 
 
+@pytest.mark.spec("MQMQ-2.2.19.1-03")
 def test_messages_come_by_priority_and_then_by_arrival(office: Office) -> None:
     for priority in (3, 7, 0, 3):
         office.send(b"%d" % priority, priority=priority)
@@ -127,6 +128,7 @@ def test_a_transactional_queue_keeps_the_order_of_arrival(office: Office) -> Non
     assert office.bodies(LEDGER) == [b"3", b"7", b"0"]
 
 
+@pytest.mark.spec("MQMQ-2.2.19.2-06")
 def test_the_queue_manager_stamps_number_time_and_source(office: Office) -> None:
     [number] = office.send(b"one")
     handle = office.open()
@@ -423,6 +425,7 @@ def test_reads_that_ended_early_leave_nothing_behind(office: Office) -> None:
 # Express and recoverable.
 
 
+@pytest.mark.spec("MQMQ-2.2.19.2-10", "MQMQ-2.2.19.2-11")
 def test_express_messages_are_lost_with_the_power_and_recoverable_ones_are_not(
     office: Office,
 ) -> None:
@@ -451,6 +454,7 @@ def test_numbers_are_never_given_twice(office: Office) -> None:
 # Expiry.
 
 
+@pytest.mark.spec("MQMQ-2.2.19.2-05")
 def test_a_message_that_nobody_received_in_time_is_gone(office: Office) -> None:
     office.send(
         b"short",

@@ -168,7 +168,7 @@ def test_a_recoverable_message_never_makes_an_acknowledgment_later() -> None:
     assert len(acks_in(session.take_outputs())) == 1
 
 
-@pytest.mark.spec("MQQB-3.1.6.4-10")
+@pytest.mark.spec("MQQB-3.1.6.4-10", "MQMQ-2.2.20.4-07")
 def test_an_acknowledgment_is_sent_once_and_the_next_goes_on_where_it_ended() -> None:
     session = open_acceptor()
     receive(session, RECOVERABLE, EXPRESS, RECOVERABLE)

@@ -83,12 +83,13 @@ def test_an_initiator_introduces_itself_as_soon_as_it_is_connected() -> None:
     assert session.state is SessionState.AWAITING_ESTABLISH_REPLY
 
 
-@pytest.mark.spec("MQQB-3.1.5.2.3-09")
+@pytest.mark.spec("MQQB-3.1.5.2.3-09", "MQQB-2.2.3.1-01")
 def test_an_initiator_that_knows_only_an_address_asks_whoever_is_there() -> None:
     assert only_establish(initiator()).establish.server == NIL_GUID
+    assert only_establish(initiator(remote=PEER)).establish.server == PEER
 
 
-@pytest.mark.spec("MQQB-3.1.5.2.3-11")
+@pytest.mark.spec("MQQB-3.1.5.2.3-11", "MQQB-2.2.3.1-05")
 @pytest.mark.parametrize(("pinged", "system"), [(False, 0x0310), (True, 0x0210)])
 def test_an_initiator_says_whether_it_has_sent_a_ping(pinged: bool, system: int) -> None:
     session = Session(LOCAL, Role.INITIATOR, CONFIG, address=ADDRESS, called=Called(pinged=pinged))
@@ -138,7 +139,7 @@ def test_an_acceptor_that_is_meant_answers_with_its_own_identifier(server: Guid)
     assert session.state is SessionState.AWAITING_PARAMETERS
 
 
-@pytest.mark.spec("MQQB-3.1.5.3.1-10")
+@pytest.mark.spec("MQQB-3.1.5.3.1-10", "MQQB-2.2.3.1-06")
 @pytest.mark.parametrize(("asked", "answered"), [(0x0710, 0x0310), (0x0010, 0x0210)])
 def test_an_acceptor_repeats_whether_a_ping_was_sent_and_says_the_rest_itself(
     asked: int, answered: int

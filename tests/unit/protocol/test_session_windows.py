@@ -239,6 +239,7 @@ def test_what_waits_to_be_settled_is_bounded(
     assert window.is_overrun == overrun
 
 
+@pytest.mark.spec("MQMQ-2.2.20.4-01", "MQMQ-2.2.20.4-02", "MQMQ-2.2.20.4-03", "MQMQ-2.2.20.4-04")
 @given(st.lists(st.tuples(st.lists(st.booleans(), max_size=80), st.integers(0, 100))))
 def test_headers_tell_what_is_settled_in_order_and_each_bit_once(
     steps: list[tuple[list[bool], int]],

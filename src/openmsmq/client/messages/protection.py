@@ -7,6 +7,7 @@ are ciphertext from here to their destination, in the files of all queue manager
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable
 from time import monotonic  # noqa: TID251 -- the client is no part of the deterministic core
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,7 @@ from openmsmq.model.errors import (
     UnsupportedFormatName,
 )
 from openmsmq.model.identity import NIL_GUID, Guid
+from openmsmq.model.limits import KEY_CACHE_MARGIN_S
 from openmsmq.model.message import AuthenticationRequest, PrivacyLevel
 from openmsmq.model.names import DistributionListFormatName, MultipleFormatName
 from openmsmq.model.topology import PublicKey
@@ -46,6 +48,43 @@ DESTINATIONS_KEPT_MAX_COUNT: Final = 1_000
 """Queue managers whose keys are remembered."""
 
 Protect = Callable[[bytes], bytes]
+Later = Callable[[float, Callable[[], None]], None]
+"""Calls a function after so many seconds."""
+
+
+def in_a_thread(pause_s: float, call: Callable[[], None]) -> None:
+    """Call a function after a pause, in a thread that no program waits for at its end."""
+    timer = threading.Timer(pause_s, call)
+    timer.daemon = True
+    timer.start()
+
+
+class CleanUp:
+    """Lets old session keys leave memory, also where nobody encrypts any more. [MQQB 3.1.6.11]"""
+
+    def __init__(self, keys: SendKeys, clock: Callable[[], float], later: Later) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._later = later
+        self._lock = threading.Lock()
+        self._is_planned = False
+
+    def plan(self) -> None:
+        """Come again when the oldest key has been of no use for a minute, if there is one."""
+        with self._lock:
+            expiry_ms = self._keys.cache.next_expiry_ms
+            if self._is_planned or expiry_ms is None:
+                return
+            self._is_planned = True
+        self._later(
+            max(0.0, expiry_ms / 1000 + KEY_CACHE_MARGIN_S - self._clock()), self._carry_out
+        )
+
+    def _carry_out(self) -> None:
+        self._keys.forget_expired(int(self._clock() * 1000))
+        with self._lock:
+            self._is_planned = False
+        self.plan()
 
 
 class Destination(msgspec.Struct, frozen=True):
@@ -62,7 +101,12 @@ class Destination(msgspec.Struct, frozen=True):
 class Protection:
     """Protects the messages of one client; session keys are shared by all its queues."""
 
-    def __init__(self, ciphers: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        ciphers: tuple[str, ...],
+        clock: Callable[[], float] = monotonic,
+        later: Later = in_a_thread,
+    ) -> None:
         allowed = frozenset(CIPHERS[name] for name in ciphers)
         old = next((each for each in CIPHERS.values() if each in allowed - SAFE_CIPHERS), None)
         policy = SecurityPolicy(
@@ -71,6 +115,8 @@ class Protection:
         if old is not None:
             policy = msgspec.structs.replace(policy, preferred_old_cipher=old)
         self._keys = SendKeys(policy)
+        self._clock = clock
+        self._clean_up = CleanUp(self._keys, clock, later)
         self._published: dict[Guid, tuple[float, tuple[PublicKey, ...]]] = {}
         self._user: tuple[int, bytes] = (0, b"")
         self._signs_exactly = False
@@ -115,14 +161,16 @@ class Protection:
                 return packet
             if destination.is_local:
                 return _marked(packet)
-            return self._keys.encrypt(
+            sealed = self._keys.encrypt(
                 packet,
                 destination.manager,
                 keys,
                 PrivacyLevel.BASE,
-                int(monotonic() * 1000),
+                int(self._clock() * 1000),
                 secrets.token_bytes,
             )
+            self._clean_up.plan()
+            return sealed
 
         return protect
 
@@ -149,7 +197,7 @@ class Protection:
                 "by PUBLIC= or PRIVATE=, or by the path of a public queue"
             )
         since_s, keys = self._published.get(destination.manager, (0.0, ()))
-        if not keys or monotonic() - since_s > PUBLIC_KEYS_KEPT_S:
+        if not keys or self._clock() - since_s > PUBLIC_KEYS_KEPT_S:
             request = api.GetEncryptionKeys(bytes(destination.manager))
             told = yield from ask(request)
             keys = tuple(
@@ -161,7 +209,7 @@ class Protection:
                 )
             if len(self._published) >= DESTINATIONS_KEPT_MAX_COUNT:
                 self._published.clear()
-            self._published[destination.manager] = monotonic(), keys
+            self._published[destination.manager] = self._clock(), keys
         return keys
 
 

@@ -89,6 +89,42 @@ class SequenceAdvanced(SequencePassed):
             self.sequences.settle(self.flow, self.sequence, self.number)
 
 
+class RejectionsCounted(Effect):
+    """Messages of a sequence were dropped for a gap: how many is written once, when the turn ends.
+
+    It grows: a turn may drop many. The count itself is raised as they come.
+    """
+
+    __slots__ = ("flow", "sequences")
+
+    def __init__(self, sequences: IncomingSequences, flow: Flow) -> None:
+        self.sequences = sequences
+        self.flow = flow
+
+    def apply(self) -> None:
+        """Let the further ones of this turn be written as one."""
+        self.flow.count_rejections(are_noted=True)
+
+    def store(self, writes: Writes) -> None:
+        """Write the count, unless the sequence has gone on in this turn, or was let go."""
+        self.flow.count_rejections(are_noted=False)
+        record = self.sequences.record_of_rejected(self.flow)
+        if record is not None:
+            writes.put(self.flow.key, records.encode_record(record))
+
+    def revert(self, _: MsmqError, /) -> None:
+        """Leave the count: the messages were dropped, whatever the disk has of it."""
+        self.flow.count_rejections(are_noted=False)
+
+    def describe(self) -> dict[str, Plain]:
+        """Return which sequence it is, and how many were dropped."""
+        return {
+            "source": str(self.flow.source),
+            "destination": self.flow.destination,
+            "rejected": self.flow.sequence.rejected_count,
+        }
+
+
 class IdentifiersNoted(Effect):
     """Messages that are not to be taken a second time: those that came in this turn. It grows."""
 

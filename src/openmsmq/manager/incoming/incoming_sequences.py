@@ -13,7 +13,11 @@ from typing import Final
 
 from msgspec import structs
 
-from openmsmq.manager.incoming.effects import SequenceAdvanced, SequencePassed
+from openmsmq.manager.incoming.effects import (
+    RejectionsCounted,
+    SequenceAdvanced,
+    SequencePassed,
+)
 from openmsmq.manager.incoming.sequence_records import SequenceRecords
 from openmsmq.manager.peers.claims import Claims
 from openmsmq.manager.peers.identities import Identities
@@ -49,6 +53,7 @@ class Flow:
         "counted_at",
         "destination",
         "direct_address",
+        "has_rejected",
         "heard",
         "key",
         "place",
@@ -85,6 +90,8 @@ class Flow:
         self.heard: Instant | None = None
         self.advance: SequenceAdvanced | None = None
         """How far it comes in this turn, to be written at its end."""
+        self.has_rejected = False
+        """Whether messages of it were dropped in this turn, which is written at its end."""
 
     @property
     def is_http(self) -> bool:
@@ -122,6 +129,10 @@ class Flow:
     def end_advance(self) -> None:
         """Let what comes from now on be written anew."""
         self.advance = None
+
+    def count_rejections(self, *, are_noted: bool) -> None:
+        """Note whether this turn will write how many messages were dropped."""
+        self.has_rejected = are_noted
 
     def record_now(self) -> IncomingRecord:
         """Return what is known of it now, whether it is stored or not."""
@@ -300,6 +311,21 @@ class IncomingSequences:
         else:
             self._ledger.add_growing(SequenceAdvanced(self, flow, sequence, number))
             self._note_use(flow)
+
+    def reject(self, flow: Flow) -> None:
+        """Drop a message for a gap, and count it: the count survives a restart. [MQQB 3.1.1.3.1]
+
+        That of a flow of which nothing is stored begins with what is: no stranger gets a record
+        for messages that are not taken.
+        """
+        flow.sequence.reject()
+        if not flow.has_rejected and flow.key in self.records:
+            self._ledger.add_growing(RejectionsCounted(self, flow))
+
+    def record_of_rejected(self, flow: Flow) -> IncomingRecord | None:
+        """Return what is stored when messages were dropped; None if the flow has no record."""
+        # What an earlier turn has taken may be on its way to the disk; this one falls with it.
+        return flow.record_at(*flow.sequence.assumed) if flow.key in self.records else None
 
     def settle(self, flow: Flow, sequence: SequenceId, number: int) -> None:
         """A message is taken for good, and with it all before it."""

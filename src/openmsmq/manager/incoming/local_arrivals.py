@@ -237,7 +237,7 @@ class LocalArrivals:
         if verdict is Verdict.ACCEPT:
             return sequence, number
         if verdict is Verdict.GAP:
-            flow.sequence.reject()
+            self._sequences.reject(flow)
         return None
 
     def _examined(self, packet: bytes, found: Outline, to: Destination, now: Instant) -> Examined:

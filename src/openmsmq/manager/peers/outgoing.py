@@ -128,6 +128,15 @@ class OutgoingQueue:
         return self.queue.subqueues.get("")
 
     @property
+    def has_open_ends(self) -> bool:
+        """Whether the end of something that has arrived is open: its stream goes on (S-30).
+
+        [MQSRM 3.1.7.6]
+        """
+        awaiting = self.awaiting
+        return self.is_http and awaiting is not None and awaiting.count > 0
+
+    @property
     def owner_by_messages(self) -> Guid | None:
         """The queue manager to which the messages themselves are addressed."""
         first = next(self.queue.rows(-1), None)
@@ -293,7 +302,7 @@ class OutgoingQueues:
         outgoing = self.of(queue)
         sequence = outgoing.sequence
         before = sequence.id, sequence.last_number
-        empty = not queue.count
+        empty = not queue.count and not outgoing.has_open_ends
         numbered: list[StagedSend] = []
         for send, mark in zip(sends, marks or repeat(0), strict=False):
             packet = send.packet

@@ -184,7 +184,7 @@ class PostArrivals:
         sequence = SequenceId.from_int(stream.sequence)
         previous = max(stream.current - 1, 0) if stream.previous is None else stream.previous
         if flow.sequence.judge(sequence, stream.current, previous) is not Verdict.ACCEPT:
-            flow.sequence.reject()
+            self._sequences.reject(flow)
             return ACCEPTED
         if flow.sequence.is_younger(sequence):
             if not stream.receipts_to:

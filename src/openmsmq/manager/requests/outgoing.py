@@ -145,6 +145,9 @@ class OutgoingRequests:
         if lane is not None and lane.retry_at_ms is not None:
             # A post has failed, and none leaves before its time. [MQSRM 3.1.7.2.5]
             return OutgoingQueueState.INACTIVE
+        if outgoing.is_http and not outgoing.queue.count:
+            # The next message makes a connection. [MQSRM 3.1.6.4]
+            return OutgoingQueueState.DISCONNECTED
         link = self._control.link_of(outgoing)
         return OutgoingQueueState.INACTIVE if link is None else link.queue_state
 

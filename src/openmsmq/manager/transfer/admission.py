@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openmsmq.manager.peers.peering import Peer
 from openmsmq.model.clock import Instant
+from openmsmq.model.limits import TURNED_AWAY_MAX_COUNT
 from openmsmq.protocol.config import TransferConfig
 
 
@@ -13,7 +14,13 @@ class Admission:
     def __init__(self, config: TransferConfig) -> None:
         self._config = config
         self._count = 0
+        self._turned_away: set[Peer] = set()
         self._throttled_until_ms = 0
+
+    @property
+    def may_say_so(self) -> bool:
+        """Whether one more who is not let in may be told so: to wait for his words takes room."""
+        return not self._config.hardened and len(self._turned_away) < TURNED_AWAY_MAX_COUNT
 
     def refuses(self, now: Instant) -> bool:
         """Whether nobody is let in now."""
@@ -28,8 +35,13 @@ class Admission:
         self._count += 1
         peer.count(counted=True)
 
+    def turn_away(self, peer: Peer) -> None:
+        """Somebody will be told that he is not let in."""
+        self._turned_away.add(peer)
+
     def left(self, peer: Peer) -> None:
         """A session has ended, whoever opened it."""
+        self._turned_away.discard(peer)
         if peer.is_counted:
             self._count -= 1
             peer.count(counted=False)

@@ -85,14 +85,18 @@ class Sessions:
         peer = self.peers[session] = Peer(session, self._base, self._identities, address)
         peer.begins(now)
         peer.shows(proven)
-        if not self.online or self._admission.refuses(now):
+        is_refused = self._admission.refuses(now)
+        if not self.online or (is_refused and not self._admission.may_say_so):
             self.close(peer, CloseReason.STOPPING, now)
             return
         if not self._identities.lets_connect(peer.engine.address, proven):
             self.close(peer, CloseReason.IDENTITY_REFUSED, now)
             return
-        self._admission.let_in(peer)
-        peer.engine.connected(now)
+        if is_refused:
+            self._admission.turn_away(peer)
+        else:
+            self._admission.let_in(peer)
+        peer.engine.connected(now, is_turned_away=is_refused)
         self.drain(peer, now)
 
     def connected(self, session: int, now: Instant, proven: str) -> None:

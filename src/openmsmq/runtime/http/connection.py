@@ -62,6 +62,8 @@ class HttpConnection(asyncio.Protocol):
         )
         self._transport: asyncio.Transport
         self._outflow: Outflow
+        self._is_begun = False
+        """Whether reading may be paused by now."""
         self._under_way: dict[int, _UnderWay] = {}
         self._progress = (Phase.HEAD, 0)
         self._timer: asyncio.TimerHandle | None = None
@@ -90,7 +92,10 @@ class HttpConnection(asyncio.Protocol):
         )
         self._server.connections[self.number] = self
         self._arm(PATIENCE_MS[Phase.HEAD])
+        # TLS may still have the end of its greeting to send, which leaves when it has read: who
+        # let it read nothing until then would wait for ever.
         self._outflow.begin()
+        self._is_begun = True
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
@@ -106,7 +111,8 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Let what is to leave wait, and read nothing more."""
         self._outflow.pause()
-        self._look_at_reading()
+        if self._is_begun:
+            self._look_at_reading()
 
     def resume_writing(self) -> None:
         """Go on."""

@@ -16,6 +16,7 @@ from typing import Final, cast
 from openmsmq.model.clock import Instant
 from openmsmq.model.queue import ConnectionStatus
 from openmsmq.protocol.session_states import CloseReason
+from openmsmq.runtime.addresses import peer_name
 from openmsmq.runtime.admission.guarded_listener import Arrivals, GuardedListener, ListenerPort
 from openmsmq.runtime.admission.peer_limits import PeerLimits
 from openmsmq.runtime.admission.tcp_listener import listening_sockets
@@ -82,7 +83,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         """The connection is there."""
         self.transport = cast(asyncio.Transport, transport)
         if not self.accepted:
-            self.peer = str(_peer_name(transport)[0])
+            self.peer = str(peer_name(transport)[0])
         if not self._sessions.wants(self):
             self._number = None
             self.transport.abort()
@@ -197,7 +198,7 @@ class SessionConnection(asyncio.BufferedProtocol):
         if capture is None:
             return
         here = endpoint(*self.transport.get_extra_info("sockname")[:2])
-        there = endpoint(*_peer_name(self.transport)[:2])
+        there = endpoint(*peer_name(self.transport)[:2])
         self._endpoints = (here, there)
         self._recorded = True
         capture.opened(*((there, here) if self.accepted else (here, there)))
@@ -542,14 +543,7 @@ class Sessions:
                 async with asyncio.timeout(self._config.stop_timeout_ms / 1000):
                     await self._all_gone.wait()
             except TimeoutError:
-                for connection in list(self._open):
-                    connection.transport.abort()
+                self.cut_all()
         if self._look_timer is not None:
             self._look_timer.cancel()
             self._look_timer = None
-
-
-def _peer_name(transport: asyncio.BaseTransport) -> tuple[str, int]:
-    """Return who is at the other end; nobody, if he has gone again before we looked."""
-    found: tuple[str, int] | None = transport.get_extra_info("peername")
-    return found or ("0.0.0.0", 0)

@@ -115,6 +115,13 @@ class SendKeys:
         self._last = _Sealer(parts, sealed, (destination, keys, level), name, key)
         return sealed
 
+    def forget_expired(self, now_ms: int) -> None:
+        """Forget the keys whose time is over. [MQQB 3.1.6.11]"""
+        self.cache.forget_expired(now_ms)
+        last = self._last
+        if last is not None and self.cache.get(last.name, now_ms) is not last.key:
+            self._last = None
+
     def _choose(
         self, keys: Sequence[PublicKey], level: PrivacyLevel
     ) -> tuple[Provider, PublicKey, SessionAlgorithm]:

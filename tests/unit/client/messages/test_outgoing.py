@@ -105,6 +105,7 @@ def whole_seconds(lifetime: float | None) -> int | None:
     return None if lifetime is None else math.ceil(lifetime)
 
 
+@pytest.mark.spec("MQMQ-2.2.19.1-04", "MQMQ-2.2.19.1-12")
 @given(message=outgoing_messages(), transactional=st.booleans())
 def test_every_property_arrives(message: OutgoingMessage, transactional: bool) -> None:
     found = built(message, transactional=transactional)

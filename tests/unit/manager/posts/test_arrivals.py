@@ -346,7 +346,6 @@ WRITE = QueueAccess.WRITE_MESSAGE
 
 
 @shows("MQSRM-3.1.5.1.5", 1)
-@shows("MQSRM-3.1.5.1", 1)
 @pytest.mark.parametrize(
     "parts",
     [
@@ -374,7 +373,6 @@ def test_what_is_neither_message_nor_receipt_is_refused(
 
 @shows("MQSRM-3.1.5.1.7", 1)
 @shows("MQSRM-3.1.5.1.10", 1)
-@shows("MQSRM-3.1.5.1.6", 1)
 @pytest.mark.parametrize("is_end", [True, False], ids=["commitment", "delivery"])
 def test_a_receipt_comes_into_its_queue_once(room: Mailroom, is_end: bool) -> None:
     about = MessageId(Guid(room.manager.identifier), 9)

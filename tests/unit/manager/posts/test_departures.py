@@ -166,7 +166,7 @@ def test_a_paused_queue_posts_nothing(room: Mailroom) -> None:
 
 @pytest.mark.parametrize("name", [BETA_PLAIN, BETA_STREAM])
 @pytest.mark.parametrize("outcome", [200, 500, None])
-@shows("MQSRM-3.1.7.4", 1, 2)
+@shows("MQSRM-3.1.7.4", 2)
 @shows("MQSRM-3.1.7.5", 2, 3)
 def test_in_a_paused_queue_no_time_is_up(room: Mailroom, name: str, outcome: int | None) -> None:
     first, second = room.sends(name, b"1", b"2")
@@ -205,7 +205,7 @@ def test_what_failed_goes_again_once_and_not_for_its_receipt_too(room: Mailroom)
     assert room.passes(29_999) == []
 
 
-@shows("MQSRM-3.1.7.7", 1, 2, 3)
+@shows("MQSRM-3.1.7.7", 1, 3)
 @shows("MQSRM-3.1.7.8", 1, 2)
 @shows("MQSRM-3.1.7.2", 1)
 @shows("MQSRM-3.1.1.1.3", 3)

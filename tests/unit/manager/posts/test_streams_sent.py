@@ -71,7 +71,6 @@ def test_a_stream_has_an_identity_and_its_messages_are_numbered_from_one(room: M
 
 
 @shows(NUMBERED, 3, 5, 7, 8, 9)
-@shows("MQSRM-3.1.1.1.6", 1)
 def test_each_queue_has_a_stream_of_its_own(room: Mailroom) -> None:
     (one,) = room.sends(BETA_STREAM, b"1")
     (other,) = room.sends(ELSEWHERE, b"2")
@@ -96,7 +95,8 @@ def test_when_all_is_acknowledged_a_new_stream_begins(room: Mailroom) -> None:
     posts = room.sends(BETA_STREAM, b"3", b"4")
     assert [stream_of(post).current for post in posts] == [1, 2]
     assert {stream_of(post).sequence for post in posts} == {stream_of(posts[0]).sequence}
-    assert stream_of(posts[0]).sequence > stream_of(first).sequence
+    before, after = stream_of(first).sequence, stream_of(posts[0]).sequence
+    assert (after > before, after & 0xFFFFFFFF) == (True, (before & 0xFFFFFFFF) + 1)
     assert [bool(stream_of(post).receipts_to) for post in posts] == [True, False]
 
 
@@ -180,7 +180,6 @@ def test_the_counts_of_a_stream_begin_with_its_first_message(room: Mailroom) -> 
 
 @shows(NUMBERED, 36, 37)
 @shows("MQSRM-3.1.6.2", 1, 3, 4)
-@shows("MQSRM-3.1.2.2", 1)
 def test_what_has_no_receipt_goes_again_when_operators_see_that_it_will(room: Mailroom) -> None:
     (post,) = room.sends(BETA_STREAM, b"1")
     room.answered(post)

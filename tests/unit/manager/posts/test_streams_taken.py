@@ -175,7 +175,6 @@ def test_what_was_told_is_not_told_again_and_numbers_grow(room: Mailroom) -> Non
 
 
 @shows("MQSRM-3.1.1.3.2", 2)
-@shows("MQSRM-3.1.1.1.3", 2)
 def test_nothing_is_told_of_what_is_not_on_the_disk(room: Mailroom) -> None:
     node = room.driver.node
     room.hand_in(of_stream(1, start=True))
@@ -201,7 +200,7 @@ def test_how_far_a_stream_has_come_is_known_after_a_crash(room: Mailroom) -> Non
     assert told(room.passes(600)) == [StreamReceipt(PEER, 5, 3)]
 
 
-@shows("MQSRM-3.1.3.2", 1, 3, 5, 7)
+@shows("MQSRM-3.1.3.2", 1, 5, 7)
 @shows("MQSRM-3.1.4.1", 1)
 def test_after_a_start_nothing_is_told_before_something_comes(room: Mailroom) -> None:
     room.post(of_stream(1, start=True))

@@ -8,7 +8,7 @@ from hypothesis import given
 from openmsmq.api import messages as api
 from openmsmq.model.names import DirectFormatName, LocalQueueName, PathName
 from tests.strategies import names
-from tests.unit.manager.office import ORDERS, Office
+from tests.unit.manager.office import LEDGER, ORDERS, Office
 
 ONE = "01020304-0506-0708-090a-0b0c0d0e0f10"
 
@@ -52,6 +52,20 @@ def test_a_queue_here_has_a_name_by_number_too(office: Office) -> None:
     assert office.ok(api.GetNames(system.private_name)) == system
     office.open(ORDERS + ";sub")
     assert office.ok(api.GetNames(ORDERS + ";sub")).private_name == ""
+
+
+@pytest.mark.spec("MQMQ-2.2.18.1.5.1-02", "MQMQ-2.2.18.1.7.2-04")
+def test_no_two_private_queues_ever_have_one_number(office: Office) -> None:
+    def number(name: str) -> str:
+        return str(office.ok(api.GetNames(name)).private_name)
+
+    seen = [number(ORDERS), number(LEDGER)]
+    for name in (r"private$\a", r"private$\b", r"private$\a"):
+        office.ok(api.CreateQueue(name))
+        seen.append(number(name))
+        office.ok(api.DeleteQueue(name))
+        office.restart()
+    assert len(set(seen)) == len(seen) == 5
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,11 @@ def own_session_key(
 
 
 @pytest.mark.spec(
-    "MQQB-3.1.7.1.5-02", "MQQB-3.1.7.1.5-06", "MQQB-3.1.7.1.5-13", "MQQB-3.1.5.8.3-17"
+    "MQQB-3.1.7.1.5-02",
+    "MQQB-3.1.7.1.5-06",
+    "MQQB-3.1.7.1.5-13",
+    "MQQB-3.1.5.8.3-17",
+    "MQMQ-2.2.20.6-06",
 )
 @pytest.mark.parametrize(("provider", "algorithm"), ROUND_TRIPS)
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 15, 16, 17, 1024])
@@ -150,7 +154,13 @@ def test_every_cipher_carries_a_body_to_its_destination(
     assert body == message.properties.body
 
 
-@pytest.mark.spec("MQQB-3.1.7.1.5-14", "MQQB-3.1.7.1.5-15", "MQQB-3.1.7.1.5-17")
+@pytest.mark.spec(
+    "MQQB-3.1.7.1.5-14",
+    "MQQB-3.1.7.1.5-15",
+    "MQQB-3.1.7.1.5-17",
+    "MQMQ-2.2.19.3-20",
+    "MQMQ-2.2.19.3-26",
+)
 @pytest.mark.parametrize(("provider", "algorithm"), ROUND_TRIPS)
 def test_a_packet_says_how_its_body_is_encrypted(
     provider: Provider, algorithm: SessionAlgorithm
@@ -170,7 +180,7 @@ def test_a_packet_says_how_its_body_is_encrypted(
     assert 8 * len(blob.encrypted_key) == provider.key_bits
 
 
-@pytest.mark.spec("MQQB-3.1.7.1.5-16")
+@pytest.mark.spec("MQQB-3.1.7.1.5-16", "MQMQ-2.2.20.6-07")
 def test_a_packet_names_the_provider_of_its_key() -> None:
     header = user_message(encrypted()).security
     assert header is not None
@@ -383,7 +393,7 @@ def test_a_packet_that_encryption_makes_too_long_is_refused() -> None:
         attempt([encryption_key().published()], letter(bytes(room)))
 
 
-@pytest.mark.spec("MQQB-3.1.7.1.5-09", "MQQB-3.1.5.8.3-29")
+@pytest.mark.spec("MQQB-3.1.7.1.5-09", "MQQB-3.1.5.8.3-29", "MQQB-3.1.1.3-02", "MQQB-3.1.1.3-03")
 def test_a_key_of_40_bits_is_filled_with_zeros_and_refused_where_it_should_be() -> None:
     policy = policy_for(SessionAlgorithm.RC2, send_rc2_40_bit=True)
     key = encryption_key(ENHANCED)
@@ -433,7 +443,7 @@ def test_a_key_of_another_queue_manager_is_bad_encryption(
         assert len(keys.cache) == 0
 
 
-@pytest.mark.spec("MQQB-3.1.5.8.3-18")
+@pytest.mark.spec("MQQB-3.1.5.8.3-18", "MQMQ-2.2.19.3-21")
 @pytest.mark.parametrize("level", [0, 2, 4, 6, 0xFFFFFFFF])
 def test_a_privacy_level_that_is_none_is_bad_encryption(level: int) -> None:
     assert refused(receiver(), with_properties(encrypted(), privacy_level=level)) is BAD
@@ -455,6 +465,7 @@ def test_a_key_that_the_policy_finds_too_short_is_as_good_as_none() -> None:
     assert refused(receiver(key, policy=strict), packet) is UNSUPPORTED
 
 
+@pytest.mark.spec("MQMQ-2.2.19.3-25")
 @pytest.mark.parametrize("cipher", [0, 0x6601, 0x6802, 0xFFFFFFFF, *OLD])
 def test_a_cipher_that_is_not_allowed_is_bad_encryption(cipher: int) -> None:
     packet = with_properties(encrypted(), encryption_algorithm=int(cipher))

@@ -189,7 +189,7 @@ def test_a_signature_of_msmq_20_covers_its_fields_in_their_order() -> None:
     )
 
 
-@pytest.mark.spec("MQQB-3.1.7.1.4-03", "MQQB-3.1.7.1.4-04", "MQMQ-2.5.3-01")
+@pytest.mark.spec("MQQB-3.1.7.1.4-03", "MQQB-3.1.7.1.4-04", "MQMQ-2.5.3-01", "MQMQ-2.2.20.3-05")
 def test_a_signature_of_msmq_30_covers_its_fields_and_stands_behind_the_lists() -> None:
     listed = (
         b"\3\0"
@@ -257,6 +257,7 @@ def test_signed_messages_name_their_queues_in_full(
     assert header.response_queue == PrivateName(*whole[2:])
 
 
+@pytest.mark.spec("MQMQ-2.2.20.6-03", "MQMQ-2.2.20.6-23")
 def test_who_signs_is_named_with_the_certificate_and_the_default_provider() -> None:
     header = user_message(signed(TWO)).security
     assert header is not None
@@ -266,6 +267,7 @@ def test_who_signs_is_named_with_the_certificate_and_the_default_provider() -> N
     assert not header.encryption_key
 
 
+@pytest.mark.spec("MQMQ-2.2.20.6-04", "MQMQ-2.2.20.6-22", "MQMQ-2.2.20.6-24")
 def test_a_queue_manager_signs_with_its_identifier() -> None:
     who = Signer(private_key(), certificate(), SenderKind.QUEUE_MANAGER, SOURCE)
     header = user_message(signed(TWO, who=who)).security
@@ -424,6 +426,7 @@ def test_another_name_of_a_hash_does_not_pass_for_the_one_that_was_signed() -> N
             check(with_properties(signed(TWO), hash_algorithm=int(other)))
 
 
+@pytest.mark.spec("MQMQ-2.2.19.3-22")
 def test_a_hash_that_nobody_knows_is_refused() -> None:
     with pytest.raises(BadSignature, match="0x1234"):
         check(with_properties(signed(TWO), hash_algorithm=0x1234), ANYTHING_GOES)

@@ -152,7 +152,6 @@ def test_every_envelope_is_a_packet_or_refused(envelope: Envelope, body: bytes) 
     assert found.properties.body == body
 
 
-@pytest.mark.spec("MQSRM-2.2.2-08")
 def test_receipts_for_a_message_are_read_as_acknowledgments() -> None:
     for name, expected in (
         ("mqsrm-4.3-delivery-receipt", MessageClass.ACK_REACH_QUEUE),

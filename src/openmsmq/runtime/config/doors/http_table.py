@@ -101,6 +101,10 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     send_timeout_s: Annotated[
         int, says("How long a connection, and an answer, may take.", ge=1, le=3600)
     ] = 60
+    send_idle_s: Annotated[
+        int,
+        says("How long a connection is kept on which no post is under way.", ge=1, le=86_400),
+    ] = 30
     proxy_accept: Annotated[
         bool,
         says("Whether posts have `Proxy-Accept: NonInteractiveClient`, as Windows sends it."),

@@ -35,7 +35,10 @@ class HttpClient:
         """The posts that have no outcome yet, with the lengths of their bodies."""
         self._bytes = 0
         self._options: Final = LaneOptions(
-            table.send_pipelined_max, float(table.send_timeout_s), table.proxy_accept
+            table.send_pipelined_max,
+            float(table.send_timeout_s),
+            float(table.send_idle_s),
+            table.proxy_accept,
         )
         self._context = self._new_context() if table.sends else None
 

@@ -2,7 +2,9 @@
 
 Each post has an h11 connection of its own; what follows an answer on the wire belongs to the next
 one. Nothing is sent again that may have been received. A server that says it closes has not looked
-at what came behind: that is sent again, over the next connection.
+at what came behind: that is sent again, over the next connection. One that fails gets nothing more
+over this connection, and it ends when what has left is answered: the next one may lead to a server
+that does better.
 """
 
 from __future__ import annotations
@@ -18,14 +20,12 @@ import h11
 import msgspec
 
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
-from openmsmq.runtime.limits import (
-    HTTP_ANSWER_MAX_BYTES,
-    HTTP_HEAD_MAX_BYTES,
-    HTTP_POST_IDLE_MS,
-)
+from openmsmq.runtime.limits import HTTP_ANSWER_MAX_BYTES, HTTP_HEAD_MAX_BYTES
 from openmsmq.runtime.start_errors import os_reason
 
 _USER_AGENT: Final = "OpenMSMQ"
+_SERVER_FAILS: Final = 500
+"""From this status on it is the server that has failed, not the post."""
 _PROXY_ACCEPT: Final = ("Proxy-Accept", "NonInteractiveClient")
 
 
@@ -70,6 +70,8 @@ class LaneOptions(msgspec.Struct, frozen=True):
 
     pipelined_max: int
     timeout_s: float
+    idle_s: float
+    """How long a connection without a post is kept. [MQSRM 3.1.2.4]"""
     proxy_accept: bool
 
 
@@ -115,6 +117,8 @@ class Lane(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._is_closing = False
         """Whether the other side takes no further post over this connection."""
+        self._is_spent = False
+        """Whether we send no further post over this connection. [MQSRM 3.1.7.2.5]"""
         self._is_paused = False
 
     def post(self, post: OutgoingPost) -> None:
@@ -147,7 +151,8 @@ class Lane(asyncio.Protocol):
             return
         pieces: list[bytes] = []
         room = self._options.pipelined_max - len(self._sent)
-        while self._waiting and room > 0 and not self._is_paused and not self._is_closing:
+        is_held = self._is_paused or self._is_closing or self._is_spent
+        while self._waiting and room > 0 and not is_held:
             pieces.append(self._written(self._waiting.popleft()))
             room -= 1
         if pieces:
@@ -204,7 +209,7 @@ class Lane(asyncio.Protocol):
         """Send what waits."""
         self._transport = cast(asyncio.Transport, transport)
         self._connecting = None
-        self._is_closing = self._is_paused = False
+        self._is_closing = self._is_spent = self._is_paused = False
         self._go_on()
 
     def data_received(self, data: bytes) -> None:
@@ -225,11 +230,12 @@ class Lane(asyncio.Protocol):
             self._sent.popleft()
             data = sent.parser.trailing_data[0]
             self._is_closing |= sent.parser.their_state is not h11.DONE
+            self._is_spent |= sent.status >= _SERVER_FAILS
             self._port.answered(sent.post, sent.status, sent.body)
-            if self._is_closing:
+            if self._is_closing or (self._is_spent and not self._sent):
                 self._put_back()
                 return
-            self._arm(self._options.timeout_s if self._sent else HTTP_POST_IDLE_MS / 1000)
+            self._arm(self._options.timeout_s if self._sent else self._options.idle_s)
             if not data:
                 break
         self._go_on()
