@@ -429,6 +429,13 @@ DEFECTS = [
         staying.test_what_was_changed_since_it_was_taken_does_not_stay,
     ),
     Defect(
+        "what was taken under the same keys before stays",
+        "storage.bundles.runs:Runs.take",
+        "run.first <= self._high",
+        "False",
+        staying.test_what_was_taken_under_the_same_keys_later_counts,
+    ),
+    Defect(
         "what was deleted since it was taken stays",
         "storage.bundles.runs:Runs._piece_at",
         "records[stop - 1][0] != last",

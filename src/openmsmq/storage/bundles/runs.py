@@ -107,6 +107,9 @@ class Runs:
         self._sealed_rewritten: set[bytes] = set()
         # Whether something was taken of which no run is remembered.
         self._others = self._sealed_others = False
+        # No key of the younger runs is before the one or behind the other.
+        self._low = self._high = b""
+        self._remembered = 0
 
     def __bool__(self) -> bool:
         return bool(self._sealed)
@@ -126,20 +129,26 @@ class Runs:
             return
         run = _Run(taken, note, pieces)
         active = self._active
-        if active and active[-1].last >= run.first:
-            active[:] = [one for one in active if one.last < run.first or run.last < one.first]
+        if active and run.first <= self._high:
+            # What is taken under the same keys counts.
+            others = [one for one in active if one.last < run.first or run.last < one.first]
+            if len(others) < len(active):
+                active[:] = others
+                self._others = True
+                self._remembered = sum([len(one.pieces) for one in active])
         active.append(run)
-        remembered = sum([len(one.pieces) for one in active])
-        while remembered > PIECES_MAX_COUNT:
-            remembered -= len(active.pop(0).pieces)
+        self._low = min(self._low or run.first, run.first)
+        self._high = max(self._high, run.last)
+        self._remembered += len(pieces)
+        while self._remembered > PIECES_MAX_COUNT:
+            self._remembered -= len(active.pop(0).pieces)
             self._others = True
 
     def changed(self, changes: Sequence[tuple[bytes, bytes | None]]) -> None:
         """Know of records that are not as they were taken any more."""
         if not self._active:
             return
-        low = min([run.first for run in self._active])
-        high = max([run.last for run in self._active])
+        low, high = self._low, self._high
         self._rewritten.update(
             [key for key, value in changes if value is not None and low <= key <= high]
         )
@@ -149,6 +158,8 @@ class Runs:
         self._sealed, self._active = sorted(self._active, key=_FIRST), []
         self._sealed_rewritten, self._rewritten = self._rewritten, set()
         self._sealed_others, self._others = self._others, False
+        self._low = self._high = b""
+        self._remembered = 0
 
     def moved(self) -> None:
         """Forget the older generation: the base has it."""

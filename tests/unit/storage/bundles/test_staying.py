@@ -199,6 +199,19 @@ def test_what_was_deleted_since_it_was_taken_does_not_stay(tmp_path: Path) -> No
     store.close()
 
 
+def test_what_was_taken_under_the_same_keys_later_counts(tmp_path: Path) -> None:
+    # A journal that is not full before all of it was taken.
+    store = open_store(tmp_path)
+    take(store, 1010)
+    take(store, 10, b"m")
+    take(store, 1035, b"o")
+    store.checkpoint()
+    assert content(store) == taken(1010) | taken(10, b"m") | taken(1035, b"o")
+    assert list(files_of(store)) == [2, 3]
+    store.close()
+    assert check_store(tmp_path).sound
+
+
 def test_a_part_of_a_name_does_not_stay(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.commit(Batch(aside=[(NAME, values())]))
