@@ -29,7 +29,7 @@ import msgspec
 from zlib_ng.zlib_ng import crc32
 
 from openmsmq.storage.bundles import rewriting
-from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
+from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, checksum_of, pack, unpack
 from openmsmq.storage.bundles.environment import open_environment
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
 from openmsmq.storage.bundles.reading import Reading, cut_to
@@ -393,7 +393,7 @@ class Base:
             raise StoreDamaged(f"{path} is missing: {ADVICE}") from None
         except OSError as error:
             raise disk_error(error, "read messages", path) from error
-        if len(data) != stay.length or crc32(data) != stay.checksum:
+        if len(data) != stay.length or checksum_of(data) != stay.checksum:
             raise StoreDamaged(
                 f"{path}: the checksum of {stay.length} bytes at {stay.offset} is wrong: {ADVICE}"
             )

@@ -14,9 +14,9 @@ from operator import attrgetter
 from typing import Final
 
 import msgspec
-from zlib_ng.zlib_ng import crc32
 
 from openmsmq.storage.bundles.bundle import BUNDLE_MAX_BYTES, BUNDLE_MAX_COUNT, Records, is_size
+from openmsmq.storage.bundles.checksums import checksum_of
 from openmsmq.storage.bundles.staying import Stay
 from openmsmq.storage.frames import AsideNote
 from openmsmq.storage.port import KEY_NUMBER_BYTES, Taken
@@ -67,7 +67,7 @@ def pieces_of(name: bytes, values: Sequence[bytes], payload: bytes, start: int) 
         )
         offset, length = ends[place], ends[stop] - ends[place]
         if is_size(stop - place, length):
-            checksum = crc32(data[offset : offset + length])
+            checksum = checksum_of(data[offset : offset + length])
             pieces.append(Piece(place, stop - place, start + offset, length, checksum))
         place = stop
     return pieces

@@ -91,7 +91,8 @@ def test_what_stays_is_read_and_deleted_like_everything_else(tmp_path: Path) -> 
     assert content(store) == expected
     store.commit(Batch(ranges=[(entry(0), entry(1000))]))
     store.checkpoint()
-    assert content(store) == files_of(store) == {}
+    assert content(store) == {}
+    assert files_of(store) == {}
     store.close()
     opened(tmp_path).close()
     assert aside_files(tmp_path) == []
@@ -230,6 +231,7 @@ def test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(base_module, "WASTED_MAX_BYTES", wasted_bytes)
         store = opened(tmp_path)
+        base, _, _ = store.parts
         expected: dict[bytes, bytes] = {}
         for number in range(12):
             name = b"n%d" % number
@@ -240,7 +242,6 @@ def test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain(
             expected |= dict(sorted(taken(1000 * number, name).items())[:16])
             store.checkpoint()
             store.commit(Batch([(b"F", b"%d" % number)]))
-            base, _, _ = store.parts
             used_bytes = sum(use.used_bytes for use in base.files.values())
             size_bytes = sum(use.size_bytes for use in base.files.values())
             assert size_bytes - used_bytes <= used_bytes + wasted_bytes
