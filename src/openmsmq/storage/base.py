@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import struct
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -29,19 +29,19 @@ import msgspec
 from zlib_ng.zlib_ng import crc32
 
 from openmsmq.storage.bundles import rewriting
-from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, checksum_of, pack, unpack
-from openmsmq.storage.bundles.environment import open_environment
+from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
+from openmsmq.storage.bundles.environment import explained, open_environment
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
 from openmsmq.storage.bundles.reading import Reading, cut_to
 from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.bundles.seeking import Bundles
-from openmsmq.storage.bundles.staying import FileUse, Stay
+from openmsmq.storage.bundles.stayed_files import StayedFiles
 from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
-from openmsmq.storage.layout import ADVICE, aside_name
-from openmsmq.storage.pages import find_damage
-from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFull
+from openmsmq.storage.layout import ADVICE
+from openmsmq.storage.pages import damaged_pages
+from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed
 
 KEY_MAX_BYTES: Final = 511
 """Longest key that LMDB takes."""
@@ -55,9 +55,6 @@ SPARE_BYTES: Final = 1 << 20
 PAGE_MAX_COUNT: Final = 256
 """Records that are fetched at once behind hidden ones."""
 
-PAGES_LOOKED_AT_COUNT: Final = 1024
-"""Pages that every opening looks at; all pages of a store of some megabytes."""
-
 META_COUNT: Final = 2
 """Pages at the start of the file that say where everything is; they take turns."""
 
@@ -70,13 +67,6 @@ READERS_BYTES: Final = 64 << 10
 REWRITTEN_MAX_BYTES: Final = SPARE_BYTES // 4
 """What deletions may write again at once: bundles of which they leave something."""
 
-OPENED_MAX_COUNT: Final = 8
-"""Files that stay open to read what stays in them."""
-
-WASTED_MAX_BYTES: Final = 64 << 20
-"""The files in which values stay may be so much longer than twice what they are for. Beyond that
-the base takes in what is left of the file that wastes the most."""
-
 _RECORDS: Final = b"records"
 _BUNDLES: Final = b"bundles"
 _STATE: Final = b"state"
@@ -84,43 +74,18 @@ _APPLIED: Final = b"applied"
 _JOURNAL: Final = b"journal"
 _ASIDE: Final = b"aside"
 _BUNDLED: Final = b"bundled"
-_FILE: Final = b"file"
-_FILE_NUMBER_BYTES: Final = 8
 _NOTE: Final = struct.Struct("<QQQ")
 _NOTES: Final = msgspec.msgpack.Decoder(AsideNotes)
-_USE: Final = msgspec.msgpack.Decoder(FileUse)
 _KEY: Final = itemgetter(0)
 _VALUE: Final = slice(None, -CRC_BYTES)
 """The part of what is stored that is the value; made once, not for each record."""
 
 
-def _nobody_asks(_number: int, _size_bytes: int) -> None:
-    """Tell nobody that a file is not needed any more."""
-
-
-def _number_of(key: bytes) -> int:
-    return int.from_bytes(key[len(_FILE) :], "big")
-
-
-def damaged_pages(files: FileOps, path: Path, *, thorough: bool) -> Iterator[str]:
-    """Return what is wrong with the pages of the file; LMDB must not read it then.
-
-    Unless it is `thorough` this takes the same short time however large the file is, and what it
-    does not reach is left for whoever reads there.
-    """
-    file = files.open(path, write=False)
-    try:
-        problems = find_damage(
-            lambda length, offset: files.read(file, length, offset),
-            files.size_bytes(file),
-            None if thorough else PAGES_LOOKED_AT_COUNT,
-        )
-        for problem in problems:
-            yield f"{path} is damaged: {problem}"
-    except OSError as error:
-        raise disk_error(error, "read the records", path) from error
-    finally:
-        files.close(file)
+def _note_in(value: bytes | None) -> JournalNote | None:
+    if value is None:
+        return None
+    written, first_bytes, second_bytes = _NOTE.unpack(value)
+    return JournalNote(written, (first_bytes, second_bytes))
 
 
 class Base:
@@ -143,13 +108,8 @@ class Base:
         self.applied = 0
         self.note: JournalNote | None = None
         self.aside: AsideNotes = {}
-        self.files: dict[int, FileUse] = {}
-        """What was set aside and stays where it is: what the base has in each file, by number."""
-        self.left: Callable[[int, int], None] = _nobody_asks
-        """Called with a file's number and length when nothing of the base is in it any more."""
-        self._opened: dict[int, int] = {}
-        # Whether a file has become less worth its place since that was looked at.
-        self._is_scattered = True
+        self.stayed = StayedFiles(files, path.parent)
+        """Where values are that were set aside and stay there."""
         # LMDB would take an empty file for a new one.
         if not create:
             if not (path.exists() and path.stat().st_size):
@@ -160,7 +120,7 @@ class Base:
         try:
             self._env = open_environment(path, create=create, write=write)
         except lmdb.Error as error:
-            raise self._explain(error, "open") from error
+            raise explained(error, "open", self.path) from error
         try:
             self._file = files.open(path, write=write)
         except OSError as error:
@@ -170,14 +130,16 @@ class Base:
             self._open_trees(create=create, write=write)
             self._begin_reading()
             self.applied = self._read_applied(create=create)
-            self.note = self._read_note()
+            self.note = _note_in(self._read_state(_JOURNAL))
             aside = self._read_state(_ASIDE)
             self.aside = {} if aside is None else _NOTES.decode(aside)
-            self._read_files()
+            damaged = self.stayed.load(self._reader.cursor(db=self._state))
+            if damaged is not None:
+                self._damaged(damaged)
         except BaseException as error:
             self.close()
             if isinstance(error, lmdb.Error):
-                raise self._explain(error, "open") from error
+                raise explained(error, "open", self.path) from error
             raise
 
     def _open_trees(self, *, create: bool, write: bool) -> None:
@@ -195,9 +157,7 @@ class Base:
         self._cursor: lmdb.Cursor[bytes] = self._reader.cursor()
         self._bundles: Bundles | None = None
         if self._bundled is not None and self._reader.stat(self._bundled)["entries"]:
-            self._bundles = Bundles(
-                self._reader, self._bundled, self._damaged, self._read_what_stays
-            )
+            self._bundles = Bundles(self._reader, self._bundled, self._damaged, self.stayed.read)
 
     def _read_applied(self, *, create: bool) -> int:
         value = self._read_state(_APPLIED)
@@ -208,29 +168,12 @@ class Base:
             raise StoreDamaged(f"{self.path} does not say which batches it has: {ADVICE}")
         return int.from_bytes(value, "little")
 
-    def _read_note(self) -> JournalNote | None:
-        value = self._read_state(_JOURNAL)
-        if value is None:
-            return None
-        written, first_bytes, second_bytes = _NOTE.unpack(value)
-        return JournalNote(written, (first_bytes, second_bytes))
-
     def _read_state(self, key: bytes) -> bytes | None:
         stored = self._reader.get(key, db=self._state)
         if stored is None:
             return None
         value = unpack(key, stored)
         return self._damaged(key) if value is None else value
-
-    def _read_files(self) -> None:
-        cursor = self._reader.cursor(db=self._state)
-        there = cursor.set_range(_FILE)
-        while there and cursor.key().startswith(_FILE):
-            value = unpack(cursor.key(), cursor.value())
-            if value is None:
-                self._damaged(cursor.key())
-            self.files[_number_of(cursor.key())] = _USE.decode(value)
-            there = cursor.next()
 
     @property
     def count(self) -> int:
@@ -253,7 +196,7 @@ class Base:
         try:
             return self._cursor.set_key(key) or self._in_bundle(key) is not None
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
 
     def _in_bundle(self, key: bytes) -> bytes | None:
         bundle = None if self._bundles is None else self._bundles.around(key)
@@ -266,7 +209,7 @@ class Base:
             if stored is None:
                 return self._in_bundle(key)
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
         value = unpack(key, stored)
         return self._damaged(key) if value is None else value
 
@@ -292,7 +235,7 @@ class Base:
                 lambda low, high, wanted: self._single(low, high, wanted, hidden, reverse=False)
             )
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
 
     def _single(
         self,
@@ -314,7 +257,7 @@ class Base:
                 if len(found) >= limit:
                     break
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
         # This is `unpack`, written out because it runs once for each message that is read.
         return [
             (key, stored[_VALUE]) if crc32(stored, crc32(key)) == RESIDUE else self._damaged(key)
@@ -378,32 +321,6 @@ class Base:
             there = self._cursor.next()
         return run, there
 
-    def _read_what_stays(self, stay: Stay) -> bytes:
-        """Read the values of a bundle that are in a file."""
-        path = self.path.with_name(aside_name(stay.file))
-        try:
-            file = self._opened.get(stay.file)
-            if file is None:
-                file = self._files.open(path, write=False)
-                while len(self._opened) >= OPENED_MAX_COUNT:
-                    self._close_file(next(iter(self._opened)))
-                self._opened[stay.file] = file
-            data = self._files.read(file, stay.length, stay.offset)
-        except FileNotFoundError:
-            raise StoreDamaged(f"{path} is missing: {ADVICE}") from None
-        except OSError as error:
-            raise disk_error(error, "read messages", path) from error
-        if len(data) != stay.length or checksum_of(data) != stay.checksum:
-            raise StoreDamaged(
-                f"{path}: the checksum of {stay.length} bytes at {stay.offset} is wrong: {ADVICE}"
-            )
-        return data
-
-    def _close_file(self, number: int) -> None:
-        file = self._opened.pop(number, None)
-        if file is not None:
-            self._files.close(file)
-
     def _damaged(self, key: bytes) -> NoReturn:
         raise StoreDamaged(f"{self.path}: the checksum of record {key.hex()} is wrong: {ADVICE}")
 
@@ -415,7 +332,7 @@ class Base:
             bundled = () if self._bundles is None else self._bundles.every()
             yield from merge(single, bundled, key=_KEY)
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
 
     # Writing.
 
@@ -439,11 +356,11 @@ class Base:
                 changes,
                 self._bundles,
                 lambda key: self._cursor.key() if self._cursor.set_range(key) else None,
-                self.files,
+                self.stayed.uses,
                 runs,
             )
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
         puts_any = any(value is not None for _, value in changes)
         if not puts_any and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
             # On a full disk only a little place is kept for deletions.
@@ -480,33 +397,17 @@ class Base:
         # open until here; if the transaction failed, reading goes on with it.
         self._reader.abort()
         self._begin_reading()
-        for number, use in work.files.items():
-            if use.used_bytes:
-                before = self.files.get(number)
-                if before is not None and use.used_bytes < before.used_bytes:
-                    self._is_scattered = True
-                self.files[number] = use
-            else:
-                self.files.pop(number, None)
-                self._close_file(number)
-                self.left(number, use.size_bytes)
+        self.stayed.stored(work.files)
 
     def gather(self) -> None:
         """Take a file's records into the base if the files are much longer than what they are for.
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
-        if not self._is_scattered:
+        number, uses = self.stayed.most_wasteful(), self.stayed.uses
+        if number is None or self._bundles is None:
             return
-        self._is_scattered = False
-        used_bytes = sum(use.used_bytes for use in self.files.values())
-        wasted_bytes = sum(use.size_bytes for use in self.files.values()) - used_bytes
-        if wasted_bytes <= used_bytes + WASTED_MAX_BYTES or self._bundles is None:
-            return
-        number = max(
-            self.files, key=lambda each: self.files[each].size_bytes - self.files[each].used_bytes
-        )
-        work = rewriting.gathering_of(number, self.files[number], self._bundles, self.files)
+        work = rewriting.gathering_of(number, uses[number], self._bundles, uses)
         self._take_place(work.put_bytes * 2)
         try:
             with self._env.begin(write=True, db=self._records) as transaction:
@@ -514,20 +415,13 @@ class Base:
         except lmdb.Error as error:
             raise self._write_error(error, len(work.dropped)) from error
         self._written(work)
-        self._is_scattered = True
 
     def _carry_out(self, transaction: lmdb.Transaction, work: rewriting.Rewriting) -> None:
         work.carry_out(transaction, self._bundled)
         if work.gained_count:
             count = (self._bundled_count + work.gained_count).to_bytes(8, "little")
             transaction.put(_BUNDLED, pack(_BUNDLED, count), db=self._state)
-        for number, use in work.files.items():
-            key = _FILE + number.to_bytes(_FILE_NUMBER_BYTES, "big")
-            if use.used_bytes:
-                value = pack(key, msgspec.msgpack.encode(use))
-                transaction.put(key, value, db=self._state)
-            else:
-                transaction.delete(key, db=self._state)
+        self.stayed.store(transaction, self._state, work.files)
 
     def clear(self, start: bytes, stop: bytes, limit: int) -> bytes:
         """Delete up to `limit` records of a range in one transaction, on the disk on return.
@@ -538,7 +432,9 @@ class Base:
         try:
             work = rewriting.Rewriting()
             if self._bundles is not None:
-                work, stop = rewriting.clearing_of(start, stop, limit, self._bundles, self.files)
+                work, stop = rewriting.clearing_of(
+                    start, stop, limit, self._bundles, self.stayed.uses
+                )
                 rest = stop
             with self._env.begin(write=True, db=self._records) as transaction:
                 cursor = transaction.cursor()
@@ -589,18 +485,7 @@ class Base:
             except OSError as probe:
                 if probe.errno in FULL:
                     return disk_error(probe, "write the records", self.path)
-        return self._explain(error, "write")
-
-    def _explain(self, error: lmdb.Error, verb: str) -> StoreError:
-        if isinstance(error, lmdb.MapFullError) or error.code in FULL:
-            return StoreFull(f"no space to {verb} {self.path} ({error}): free some space")
-        if isinstance(error, lmdb.DiskError | lmdb.ReadonlyError) or verb == "write":
-            return StoreFailed(f"cannot {verb} {self.path} ({error}): check the disk")
-        if error.code in (errno.EACCES, errno.EROFS, errno.EIO, errno.ENOMEM):
-            return StoreFailed(
-                f"cannot {verb} {self.path} ({error}): check the disk and its rights"
-            )
-        return StoreDamaged(f"cannot {verb} {self.path} ({error}): {ADVICE}")
+        return explained(error, "write", self.path)
 
     # Copying.
 
@@ -650,8 +535,7 @@ class Base:
     def close(self) -> None:
         """Release the file."""
         self.let_go()
-        for number in list(self._opened):
-            self._close_file(number)
+        self.stayed.close()
         self._env.close()
         self._files.close(self._file)
         if self._has_readers:

@@ -43,6 +43,7 @@ from openmsmq.storage.layout import (
     SCHEMA_VERSION,
     UNMARKED_VERSION,
     StoreFormat,
+    framing_of,
     lock_store,
     new_format,
     read_format,
@@ -109,7 +110,7 @@ class JournaledStore:
         self._sealed_aside: AsideNotes = {}
         self._runs = Runs()
         self._owed_bytes = 0
-        base.left = aside.left
+        base.stayed.left = aside.left
         self._failure: str | None = None
         self._closed = False
         # Whether the base knows of a batch of this turn of the journal.
@@ -246,7 +247,6 @@ class JournaledStore:
             self._move_in_step()
             if batch.aside:
                 self._move_as_much(batch)
-            self._gather()
 
     def _set_aside(self, batch: Batch) -> Moves:
         """Write what is set aside into files, which have to be on the disk before the journal."""
@@ -347,6 +347,7 @@ class JournaledStore:
             len(self._memtable.active) / CHECKPOINT_MAX_COUNT,
         )
         try:
+            self._base.gather()
             if self._memtable.gone:
                 is_late = self._sealed_sequence is not None and used > 1 / 2
                 for _ in range(CLEARINGS_LATE_COUNT if is_late else 1):
@@ -374,15 +375,6 @@ class JournaledStore:
                 return
             owed_bytes, self._owed_bytes = self._owed_bytes, 0
             self._move_slice(max(owed_bytes, SLICE_BYTES))
-        except StoreFull:
-            return
-        except (StoreFailed, StoreDamaged) as error:
-            self._refuse_commits(error)
-
-    def _gather(self) -> None:
-        """Take into the base what is left in files that are mostly in vain."""
-        try:
-            self._base.gather()
         except StoreFull:
             return
         except (StoreFailed, StoreDamaged) as error:
@@ -519,7 +511,7 @@ def _open(
         framing = framing_of(description)
         journal = Journal(files, directory, framing, size_bytes=checkpoint_bytes)
         parts.callback(journal.close)
-        aside = Aside(files, directory, framing, base.aside, base.files)
+        aside = Aside(files, directory, framing, base.aside, base.stayed.uses)
         store = JournaledStore(lock, journal, base, aside, checkpoint_bytes=checkpoint_bytes)
         if description.version == UNMARKED_VERSION:
             ready = msgspec.structs.replace(new_format(), state="ready")
@@ -529,11 +521,6 @@ def _open(
             write_format(files, directory, ready)
         parts.pop_all()
     return store
-
-
-def framing_of(description: StoreFormat) -> Framing:
-    """Return how the journal's records of a store are known."""
-    return Framing(description.mark, description.salt)
 
 
 def check_note(description: StoreFormat, base: Base) -> None:

@@ -23,7 +23,7 @@ from typing import Final, Literal
 import msgspec
 
 from openmsmq.storage.files import DirectoryLock, FileOps, disk_error, write_whole
-from openmsmq.storage.frames import FIRST_MARK, MARK_BYTES
+from openmsmq.storage.frames import FIRST_MARK, MARK_BYTES, Framing
 from openmsmq.storage.port import StoreDamaged, StoreTooNew
 
 SCHEMA_VERSION: Final = 5
@@ -121,3 +121,8 @@ def lock_store(directory: Path, *, create: bool) -> DirectoryLock:
     elif not directory.is_dir():
         raise StoreDamaged(f"there is no store at {directory}: check the path")
     return DirectoryLock(directory / LOCK_NAME)
+
+
+def framing_of(description: StoreFormat) -> Framing:
+    """Return how the journal's records of a store are known."""
+    return Framing(description.mark, description.salt)

@@ -11,13 +11,14 @@ from typing import Final
 import msgspec
 
 from openmsmq.storage.aside import Aside
-from openmsmq.storage.base import Base, damaged_pages
+from openmsmq.storage.base import Base
 from openmsmq.storage.bundles.staying import FileUse
-from openmsmq.storage.engine import check_note, framing_of, open_store
+from openmsmq.storage.engine import check_note, open_store
 from openmsmq.storage.files import FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import Journal, JournalNote
-from openmsmq.storage.layout import BASE_NAME, StoreFormat, lock_store, read_format
+from openmsmq.storage.layout import BASE_NAME, StoreFormat, framing_of, lock_store, read_format
+from openmsmq.storage.pages import damaged_pages
 from openmsmq.storage.port import StoreDamaged
 
 Progress = Callable[[int, int], None]
@@ -183,7 +184,7 @@ def _check_base(
         if description is not None:
             with findings.collecting():
                 check_note(description, base)
-        return _BaseFacts(base.applied, base.note, base.aside, base.files)
+        return _BaseFacts(base.applied, base.note, base.aside, base.stayed.uses)
     finally:
         base.close()
 

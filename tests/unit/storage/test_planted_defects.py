@@ -241,7 +241,7 @@ DEFECTS = [
     ),
     Defect(
         "pages are not looked at before LMDB is asked",
-        "storage.base:damaged_pages",
+        "storage.pages:damaged_pages",
         "for problem in problems:",
         "for problem in ():",
         pages.test_opening_says_which_page_is_damaged_and_what_to_do,
@@ -416,7 +416,7 @@ DEFECTS = [
     ),
     Defect(
         "a file in which nothing stays any more is never used again",
-        "storage.base:Base._written",
+        "storage.bundles.stayed_files:StayedFiles.stored",
         "self.left(number, use.size_bytes)",
         "pass",
         staying.test_what_stays_is_read_and_deleted_like_everything_else,
@@ -451,14 +451,14 @@ DEFECTS = [
     ),
     Defect(
         "files are kept that are mostly in vain",
-        "storage.base:Base.gather",
+        "storage.bundles.stayed_files:StayedFiles.most_wasteful",
         "wasted_bytes <= used_bytes + WASTED_MAX_BYTES",
         "True",
         staying.test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain,
     ),
     Defect(
         "what stays is not verified",
-        "storage.base:Base._read_what_stays",
+        "storage.bundles.stayed_files:StayedFiles.read",
         "checksum_of(data) != stay.checksum",
         "False",
         staying.test_damage_of_a_file_is_noticed,

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.storage import base as base_module
 from openmsmq.storage.backups.snapshot import Snapshot
-from openmsmq.storage.bundles import bundle, rewriting, runs
+from openmsmq.storage.bundles import bundle, rewriting, runs, stayed_files
 from openmsmq.storage.engine import JournaledStore, open_store
 from openmsmq.storage.maintenance import check_store, compact_store
 from openmsmq.storage.port import Batch, StoreDamaged, Taken
@@ -51,7 +50,7 @@ def take(store: JournaledStore, number: int, name: bytes = NAME, count: int = CO
 def files_of(store: JournaledStore) -> dict[int, int]:
     """How many bytes the base has in each file."""
     base, _, _ = store.parts
-    return {number: use.used_bytes for number, use in base.files.items()}
+    return {number: use.used_bytes for number, use in base.stayed.uses.items()}
 
 
 def delete(store: JournaledStore, numbers: range) -> None:
@@ -229,7 +228,7 @@ def test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain(
 ) -> None:
     wasted_bytes = 3 * 200 * VALUE_BYTES
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base_module, "WASTED_MAX_BYTES", wasted_bytes)
+        patch.setattr(stayed_files, "WASTED_MAX_BYTES", wasted_bytes)
         store = opened(tmp_path)
         base, _, _ = store.parts
         expected: dict[bytes, bytes] = {}
@@ -242,10 +241,10 @@ def test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain(
             expected |= dict(sorted(taken(1000 * number, name).items())[:16])
             store.checkpoint()
             store.commit(Batch([(b"F", b"%d" % number)]))
-            used_bytes = sum(use.used_bytes for use in base.files.values())
-            size_bytes = sum(use.size_bytes for use in base.files.values())
+            used_bytes = sum(use.used_bytes for use in base.stayed.uses.values())
+            size_bytes = sum(use.size_bytes for use in base.stayed.uses.values())
             assert size_bytes - used_bytes <= used_bytes + wasted_bytes
-        assert 0 < len(base.files) < 12
+        assert 0 < len(base.stayed.uses) < 12
         assert content(store) == expected | {b"F": b"11"}
         store.close()
         assert check_store(tmp_path).sound
