@@ -28,6 +28,7 @@ import lmdb
 import msgspec
 from zlib_ng.zlib_ng import crc32
 
+from openmsmq.storage import pages
 from openmsmq.storage.bundles import rewriting
 from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
 from openmsmq.storage.bundles.environment import explained, open_environment
@@ -40,7 +41,6 @@ from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
 from openmsmq.storage.layout import ADVICE
-from openmsmq.storage.pages import damaged_pages
 from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed
 
 KEY_MAX_BYTES: Final = 511
@@ -114,7 +114,7 @@ class Base:
         if not create:
             if not (path.exists() and path.stat().st_size):
                 raise StoreDamaged(f"{path} is missing or empty: {ADVICE}")
-            problem = next(damaged_pages(files, path, thorough=thorough), None)
+            problem = next(pages.damaged_pages(files, path, thorough=thorough), None)
             if problem is not None:
                 raise StoreDamaged(f"{problem}: {ADVICE}")
         try:
