@@ -116,14 +116,15 @@ def in_turn(
             address = addresses.get(peer.NAME)
             if address is None:
                 continue
-            job = _job(scenario.job, number, share)
+            job = sized(scenario.job, number, share)
             peer.prepare(address, job)
             outcome = run_pair(address, job, peer.produce, peer.consume)
             outcomes.setdefault(peer.NAME, []).append(outcome)
     return outcomes
 
 
-def _job(job: Job, number: int, share: float) -> Job:
+def sized(job: Job, number: int, share: float) -> Job:
+    """Return a job with a queue of its own for a turn, and so much of its messages."""
     return msgspec.structs.replace(
         job,
         queue=f"{job.queue}-{number}",

@@ -14,6 +14,8 @@ from bench import (
     floods,
     hostile,
     hostile_rpc,
+    http_posts,
+    multicast,
     queues,
     remote,
     routes,
@@ -45,6 +47,8 @@ BENCHES: Final[dict[str, Bench]] = {
     "hostile-rpc": hostile_rpc.run,
     "floods": floods.run,
     "console": console.run,
+    "http": http_posts.run,
+    "multicast": multicast.run,
 }
 
 ON_REQUEST: Final = frozenset(
@@ -59,6 +63,8 @@ ON_REQUEST: Final = frozenset(
         "hostile-rpc",
         "floods",
         "console",
+        "http",
+        "multicast",
     }
 )
 """Benches that take minutes: they run when they are named."""

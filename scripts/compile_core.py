@@ -28,6 +28,8 @@ COMPILED = [
     "remote/remote_read.py",
     "runtime/api/connection.py",
     "runtime/api/outflow.py",
+    "runtime/http/connection.py",
+    "runtime/multicast/*.py",
     "runtime/rpc/connection.py",
     "runtime/rpc/desk.py",
     "runtime/server.py",
@@ -39,7 +41,9 @@ COMPILED = [
     "wire/likeness.py",
     "wire/message_bytes.py",
     "wire/packet_buffer.py",
+    "wire/pgm/checksum.py",
     "wire/rpc/fragment_buffer.py",
+    "wire/srmp/*.py",
 ]
 """What runs for every message, except where the disk is written."""
 

@@ -31,6 +31,9 @@ BESIDE: Final = {
 }
 """What stands beside docs in the repository, and where the site has it."""
 
+TESTS: Final = ("tests/system/*.py", "tests/runtime/test_directory_servers.py")
+"""Tests to which pages lead their readers."""
+
 _HOME_OF: Final = {place: name for name, place in BESIDE.items()}
 _LINK: Final = re.compile(r"(?<=\]\()(?![a-z]+:)([^)#\s]+)")
 _FIRST_COMMENT: Final = re.compile(r"\A\s*<!--.*?-->\s*", re.DOTALL)
@@ -47,11 +50,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what stands beside docs, the lists of folders, and what draws diagrams."""
+    """Add what stands beside docs, the lists of folders, some tests, and what draws diagrams."""
     for name, place in BESIDE.items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / name)))
     examples = sorted(path for path in (ROOT / "examples").rglob("*") if path.is_file())
-    for path in examples:
+    tests = sorted(path for pattern in TESTS for path in ROOT.glob(pattern))
+    for path in (*examples, *tests):
         place = path.relative_to(ROOT).as_posix()
         files.append(File.generated(config, place, abs_src_path=str(path)))
     names = [path.relative_to(ROOT / "examples").as_posix() for path in examples]

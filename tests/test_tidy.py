@@ -67,7 +67,7 @@ WITHOUT_TESTS: Final = {
     ),
     **dict.fromkeys(
         ("manager/incoming/multicast", "manager/requests/multicast"),
-        "between processes, in tests/runtime/test_stock_ticker.py",
+        "between processes, in tests/system/test_example_8_stock_ticker.py",
     ),
     **dict.fromkeys(
         ("runtime/directory", "manager/transfer"), "between processes, and in tests/transfer"

@@ -118,6 +118,41 @@ def test_list_shows_every_object_of_a_kind(openmsmq, kind, count, words):
 
 
 @pytest.mark.parametrize(
+    ("kind", "options", "found"),
+    [
+        (
+            "link",
+            ["--sort", "cost"],
+            ["Region:Headquarters", "Branch:Region", "Branch:Headquarters"],
+        ),
+        ("link", ["--where", "cost>=50"], ["Branch:Headquarters"]),
+        ("link", ["--where", "cost < 50", "--where", "cost >= 10"], ["Branch:Region"]),
+        ("queue", ["--where", "transactional = yes", "--where", "label=nothing"], []),
+    ],
+)
+def test_list_shows_what_meets_all_conditions(openmsmq, kind, options, found):
+    objects = openmsmq("directory", "list", kind, *options, "--json").objects
+    assert [shown["name"] for shown in objects] == found
+
+
+def test_the_highest_comes_first_if_that_is_asked_for(openmsmq):
+    options = ("directory", "list", "link", "--sort", "cost", "--json")
+    rising = [shown["cost"] for shown in openmsmq(*options).objects]
+    falling = [shown["cost"] for shown in openmsmq(*options, "--descending").objects]
+    assert rising == sorted(rising)
+    assert falling == rising[::-1]
+
+
+def test_a_condition_that_is_none_is_explained(openmsmq):
+    assert "no property 'colour'" in openmsmq.refused(
+        "directory", "list", "queue", "--where", "colour = red"
+    )
+    assert "is a number, not 'much'" in openmsmq.refused(
+        "directory", "list", "queue", "--where", "quota_kb > much"
+    )
+
+
+@pytest.mark.parametrize(
     ("kind", "names", "key", "value"),
     [
         ("site", ["branch", "Branch"], "name", "Branch"),

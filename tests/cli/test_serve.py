@@ -144,6 +144,7 @@ def test_systemd_gives_up_after_mistakes_only() -> None:
     assert int(unit["Service"]["WatchdogSec"]) >= 30
 
 
+@pytest.mark.spec("MQDMPR-3.1.1.1-09")
 def test_systemd_hears_that_a_server_is_ready_lives_reloads_and_stops(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(tmp_path / "notify"))

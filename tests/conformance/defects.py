@@ -1,8 +1,9 @@
 """One-line defects that the test of a statement must notice, and what applies them.
 
 `make conformance ARGS="--break MQQB-2.2.4-03"` copies the project, changes one line of the copy's
-source and runs the tests that carry the id: they must fail. `--break all` does so for every defect
-that is recorded, in `defects/`, one file for each specification:
+source and runs the tests that carry the id: they must fail, in the test itself and not because the
+code no longer works. `--break MQQB-2.2` does so for a section, `--break all` for every defect that
+is recorded, in `defects/`, one file for each specification:
 
     ["MQQB-2.2.4-03"]
     file = "wire/headers/session.py"        below src/openmsmq
@@ -17,11 +18,11 @@ that are easy.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ from typing import Final
 import msgspec
 
 from tests.conformance.catalogue import CatalogueError
+from tests.conformance.forks import ENDLESS, Order, Outcome
 
 DEFECTS: Final = Path(__file__).parent / "defects"
 SOURCE: Final = Path("src/openmsmq")
@@ -44,8 +46,9 @@ SEED: Final = 20
 DRAWN_COUNT: Final = 1_100
 TIMEOUT_S: Final = 120.0
 ALL_TIMEOUT_S: Final = 600.0
-SAID_MAX_LENGTH: Final = 4_000
 TESTS_FAILED: Final = 1
+MISTAKES: Final = {"AttributeError", "ImportError", "NameError", "SyntaxError", "TypeError"}
+"""What Python says of code that cannot work: it violates nothing, it is no longer a program."""
 
 
 class Defect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,7 +66,7 @@ class Defect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.after:
             if text.count(self.after) != 1:
                 raise ValueError(f"{self.after!r} is not once in {self.file}")
-            begin = text.index(self.after)
+            begin = text.index(self.after) + len(self.after)
         elif text.count(self.old) != 1:
             raise ValueError(f"{self.old!r} is not once in {self.file}")
         place = text.find(self.old, begin)
@@ -73,10 +76,11 @@ class Defect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What became of one defect; without a reason its tests noticed it."""
+    """What became of one defect; without a reason its tests noticed it, by what they saw."""
 
     id: str
     reason: str = ""
+    seen: str = ""
 
 
 def drawn(statements: Iterable[str]) -> list[str]:
@@ -116,37 +120,33 @@ class Workshop:
         self._ticks = 0
         for name in COPIED:
             if (root / name).is_dir():
-                shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("*.pyc"))
+                shutil.copytree(root / name, copy / name)
         for path in root.iterdir():
             if path.is_file():
                 shutil.copy2(path, copy)
+        others = os.environ.get("PYTHONPATH")
+        places = [str(copy / "src"), *([others] if others else [])]
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.conformance.forks"],
+            cwd=copy,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(places)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
 
     def run(
-        self, ids: Iterable[str], files: Iterable[str], *options: str, timeout_s: float = TIMEOUT_S
-    ) -> tuple[int, str]:
-        """Run the tests of these files that carry one of the ids: exit code and what was said."""
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-        command += [f"--conformance-only={','.join(ids)}", *files]
-        others = os.environ.get("PYTHONPATH")
-        places = [str(self._copy / "src"), *([others] if others else [])]
-        running = subprocess.Popen(
-            command,
-            cwd=self._copy,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(places)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            said, _ = running.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            # What the tests have started goes with them.
-            os.killpg(running.pid, signal.SIGKILL)
-            running.communicate()
-            return TESTS_FAILED, "the tests did not end"
-        return running.returncode, said[-SAID_MAX_LENGTH:]
+        self, ids: Iterable[str], test: str, *options: str, timeout_s: float = TIMEOUT_S
+    ) -> Outcome:
+        """Run the tests of a file that carry one of the ids."""
+        arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *options]
+        # Hypothesis is shared by all runs, and has no assertions that a test would want rewritten.
+        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        arguments += [f"--conformance-only={','.join(ids)}", test]
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(msgspec.json.encode(Order(arguments, timeout_s)) + b"\n")
+        self._server.stdin.flush()
+        return msgspec.json.decode(self._server.stdout.readline(), type=Outcome)
 
     def judge(self, id_: str, defect: Defect) -> Verdict:
         """Put a defect in place, run the tests of its id, and take it out again."""
@@ -164,20 +164,38 @@ class Workshop:
             return Verdict(id_, f"the defect is no Python: {error}")
         self._write(path, wrong)
         try:
-            code, said = self.run([id_], [defect.test], "-x")
+            outcome = self.run([id_], defect.test, "-x")
         finally:
             self._write(path, right)
-        if code == TESTS_FAILED:
-            return Verdict(id_)
-        if code == 0:
-            return Verdict(id_, "not noticed: its tests pass with the defect")
-        return Verdict(id_, f"the tests could not run with the defect:\n{said}")
+        return Verdict(id_, _why_not_noticed(outcome), outcome.seen)
+
+    def close(self) -> None:
+        """End the process that runs the tests."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.close()
+        self._server.wait()
+        self._server.stdout.close()
 
     def _write(self, path: Path, text: str) -> None:
         # Python takes compiled code for current by time in seconds and size: each text has its own.
         self._ticks += 10
         path.write_text(text, encoding="utf-8")
         os.utime(path, (self._ticks, self._ticks))
+
+
+def _why_not_noticed(outcome: Outcome) -> str:
+    if outcome.code == 0:
+        return "not noticed: its tests pass with the defect"
+    if outcome.code == ENDLESS:
+        return "not noticed: its tests do not end with the defect"
+    if outcome.code != TESTS_FAILED:
+        return f"the tests could not run with the defect:\n{outcome.said}"
+    if outcome.when != "call":
+        return f"not noticed: what failed was the set-up of a test ({outcome.seen})"
+    if outcome.kind in MISTAKES:
+        return f"not noticed: the defect is a mistake in the code, not against it ({outcome.seen})"
+    return ""
 
 
 def judge_all(
@@ -187,20 +205,22 @@ def judge_all(
 
     Raise `CatalogueError` if the tests do not pass without any: then they would notice everything.
     """
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(workers) as pool:
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as open_:
         free: queue.SimpleQueue[Workshop] = queue.SimpleQueue()
         for number in range(min(workers, len(defects))):
             copy = Path(scratch) / str(number)
             copy.mkdir()
-            free.put(Workshop(root, copy))
+            workshop = Workshop(root, copy)
+            open_.callback(workshop.close)
+            free.put(workshop)
+        pool = open_.enter_context(ThreadPoolExecutor(workers))
 
-        first = free.get()
-        files = sorted({defect.test for defect in defects.values()})
-        side_by_side = ["-n", str(workers)] if len(files) > workers else []
-        code, said = first.run(defects, files, *side_by_side, timeout_s=ALL_TIMEOUT_S)
-        if code != 0:
-            raise CatalogueError(f"the tests do not pass without a defect:\n{said}")
-        free.put(first)
+        def try_without(test: str, ids: list[str]) -> Outcome:
+            workshop = free.get()
+            try:
+                return workshop.run(ids, test, timeout_s=ALL_TIMEOUT_S)
+            finally:
+                free.put(workshop)
 
         def judge(id_: str, defect: Defect) -> Verdict:
             workshop = free.get()
@@ -209,5 +229,11 @@ def judge_all(
             finally:
                 free.put(workshop)
 
+        by_test: dict[str, list[str]] = {}
+        for id_, defect in defects.items():
+            by_test.setdefault(defect.test, []).append(id_)
+        for outcome in pool.map(try_without, by_test.keys(), by_test.values()):
+            if outcome.code != 0:
+                raise CatalogueError(f"the tests do not pass without a defect:\n{outcome.said}")
         for future in as_completed([pool.submit(judge, *each) for each in defects.items()]):
             yield future.result()

@@ -17,6 +17,8 @@ import pytest
 from tests.conformance import catalogue
 
 PROPERTY: Final = "spec"
+IDS_MAX_COUNT: Final = 8
+"""A test that shows more statements than that says of none of them what is wrong with it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -94,6 +96,11 @@ class Marks:
                     f"{id_} is excepted by {pattern} in exceptions.toml; "
                     "a test that shows it makes the exception stale, so remove one of them"
                 )
+        if len(set(ids)) > IDS_MAX_COUNT:
+            problems.append(
+                f"it carries {len(set(ids))} ids, at most {IDS_MAX_COUNT} are allowed; "
+                "split it, so that each part fails for the statements that it is about"
+            )
         if ids:
             item.user_properties.append((PROPERTY, ids))
         return problems

@@ -149,7 +149,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         dest="broken",
         metavar="ID",
         help="put the recorded defect of a statement into a copy of the source, and see its test "
-        "fail; 'all' for every one",
+        "fail; 'all' for every one, 'MQQB-2.2' for those of a section, several with commas",
     )
     parser.add_argument(
         "--drawn",
@@ -167,13 +167,30 @@ def list_drawn(known: Mapping[str, Statement], recorded: Mapping[str, Defect]) -
         print(id_, recorded[id_].test if id_ in recorded else "-")
 
 
-def break_all(recorded: Mapping[str, Defect], wanted: str, root: Path) -> int:
+def choose(recorded: Mapping[str, Defect], wanted: str) -> Mapping[str, Defect]:
+    """Return the defects of the statements or sections that are named, or all of them."""
+    if wanted == "all":
+        return recorded
+    chosen: dict[str, Defect] = {}
+    for name in wanted.split(","):
+        named = {
+            id_: d for id_, d in recorded.items() if f"{id_}.".startswith((f"{name}-", f"{name}."))
+        }
+        if not named:
+            raise catalogue.CatalogueError(
+                f"no defect is recorded for {name}; --drawn lists those that have one"
+            )
+        chosen |= named
+    return chosen
+
+
+def break_all(chosen: Mapping[str, Defect], root: Path) -> int:
     """Put one defect after the other in place; the exit code says whether all were noticed."""
-    chosen = recorded if wanted == "all" else {wanted: recorded[wanted]}
     missed = 0
     for done, verdict in enumerate(defects.judge_all(chosen, root), 1):
         missed += bool(verdict.reason)
-        print(f"[{done}/{len(chosen)}] {verdict.id}: {verdict.reason or 'noticed'}", flush=True)
+        said = verdict.reason or f"noticed ({verdict.seen})"
+        print(f"[{done}/{len(chosen)}] {verdict.id}: {said}", flush=True)
     print(
         f"{len(chosen) - missed} of {len(chosen)} defects were noticed by the tests of their ids."
     )
@@ -195,11 +212,7 @@ def main(
             list_drawn(known, recorded)
             return 0
         if options.broken:
-            if options.broken not in {"all", *recorded}:
-                raise catalogue.CatalogueError(
-                    f"no defect is recorded for {options.broken}; --drawn lists those that have one"
-                )
-            return break_all(recorded, options.broken, root)
+            return break_all(choose(recorded, options.broken), root)
     except catalogue.CatalogueError as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2

@@ -9,6 +9,7 @@ import pytest
 from tests.conformance import catalogue, defects, report
 from tests.conformance.catalogue import CatalogueError
 from tests.conformance.defects import Defect
+from tests.conformance.forks import ENDLESS
 
 FIRST = ["MQDSSM-3.1.6.9-03", "MQMQ-2.3.12.5-01", "MQDSSM-3.1.6.16-03"]
 HALF = Defect("half.py", "n // 2", "n", "test_half.py")
@@ -18,6 +19,8 @@ def test_a_defect_changes_its_place_only() -> None:
     assert HALF.applied_to("return n // 2\n") == "return n\n"
     behind = Defect("half.py", "1", "2", "test_half.py", after="def second")
     assert behind.applied_to("1 def second 1 1") == "1 def second 2 1"
+    inside = Defect("half.py", "1", "2", "test_half.py", after="x1")
+    assert inside.applied_to("x1 1") == "x1 2"
 
 
 @pytest.mark.parametrize(
@@ -132,6 +135,70 @@ def test_a_module_that_cannot_be_imported_shows_nothing(
     project.write_defect("half(n", "quarter(n")
     assert project.report("--break", "all") == 1
     assert "could not run with the defect" in capsys.readouterr().out
+
+
+def test_code_that_no_longer_works_violates_nothing(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write_defect("n // 2", "n.half")
+    assert project.report("--break", "all") == 1
+    said = capsys.readouterr().out
+    assert "a mistake in the code, not against it (AttributeError" in said
+
+
+def test_a_set_up_that_fails_is_not_the_test(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write(
+        "test_half.py",
+        """
+import pytest
+from openmsmq.half import half
+
+@pytest.fixture
+def two():
+    assert half(4) == 2
+    return 2
+
+@pytest.mark.spec("MQMQ-2.1-01")
+def test_half(two): assert two == 2
+""",
+    )
+    assert project.report("--break", "all") == 1
+    assert "what failed was the set-up of a test" in capsys.readouterr().out
+
+
+def test_what_the_test_saw_is_said(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.write_test("assert half(4) == 2, 'four has no half'")
+    assert project.report("--break", "MQMQ-2.1") == 0
+    assert "MQMQ-2.1-01: noticed (AssertionError: four has no half" in capsys.readouterr().out
+
+
+def test_tests_that_do_not_end_are_ended(project: Project, tmp_path: Path) -> None:
+    project.write_test("exec('while True: pass')")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    workshop = defects.Workshop(project.root, copy)
+    try:
+        assert workshop.run(["MQMQ-2.1-01"], "test_half.py", timeout_s=1).code == ENDLESS
+        project.write_test("assert half(4) == 2")
+        (copy / "test_half.py").write_bytes((project.root / "test_half.py").read_bytes())
+        assert workshop.run(["MQMQ-2.1-01"], "test_half.py").code == 0
+    finally:
+        workshop.close()
+
+
+def test_defects_are_chosen_by_statement_and_section() -> None:
+    recorded = dict.fromkeys(["MQMQ-2.1-01", "MQMQ-2.1.2-01", "MQMQ-2.10-01", "MQSD-2-01"], HALF)
+
+    def chosen(wanted: str) -> list[str]:
+        return list(report.choose(recorded, wanted))
+
+    assert chosen("all") == list(recorded)
+    assert chosen("MQMQ-2.1") == ["MQMQ-2.1-01", "MQMQ-2.1.2-01"]
+    assert chosen("MQSD,MQMQ-2.10-01") == ["MQSD-2-01", "MQMQ-2.10-01"]
+    with pytest.raises(CatalogueError, match=r"no defect is recorded for MQMQ-2\.3"):
+        chosen("MQMQ-2.3")
 
 
 def test_a_defect_whose_line_is_gone_is_named(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Final
 
 import msgspec
@@ -175,6 +176,22 @@ def test_a_descriptor_that_was_given_is_that_of_the_queue(desk: Office) -> None:
     created(desk, r"private$\new", security=encode(given))
     found = decode(desk.ok(api.GetSecurity(r"private$\new")).descriptor)
     assert (found.owner, found.entries) == (given.owner, given.entries)
+
+
+@pytest.mark.spec("MQDMPR-3.1.7.1.3.1-07")
+def test_the_list_of_audits_of_a_given_descriptor_is_kept(desk: Office) -> None:
+    everyone = bytes(EVERYONE)
+    audit = struct.pack("<BBHI", 2, 0x40, 8 + len(everyone), 0x24) + everyone
+    audits = struct.pack("<BBHHH", 2, 0, 8 + len(audit), 1, 0) + audit
+    given = encode(Descriptor(EVERYONE, b"", (AccessEntry(EVERYONE, 0x26),), audits))
+    created(desk, r"private$\new", security=given)
+    for _ in range(2):
+        found = desk.ok(api.GetSecurity(r"private$\new")).descriptor
+        assert struct.unpack_from("<H", found, 2)[0] & 0x10, "there is such a list"
+        at = struct.unpack_from("<I", found, 12)[0]
+        assert found[at : at + len(audits)] == audits
+        assert decode(found).entries == (AccessEntry(EVERYONE, 0x26),)
+        desk.restart()
 
 
 # Delete Queue.

@@ -56,6 +56,28 @@ def test_passed_and_failed_tests_of_an_id_are_recorded(
     assert recorded(folder) == {"MQMQ-2.1-01": (2, 1), "MQMQ-2.1-02": (1, 1)}
 
 
+@pytest.mark.parametrize(("count", "errors"), [(8, 0), (9, 1)])
+def test_a_test_shows_eight_statements_at_most(
+    pytester: pytest.Pytester, folder: Path, count: int, errors: int
+) -> None:
+    ids = [f"MQMQ-2.2-{number:02}" for number in range(count)]
+    rows = "".join(f"{id_}\tMUST\t2.2\n" for id_ in ids)
+    (folder / "catalogue/MQMQ.tsv").write_text("id\tlevel\tsection\n" + rows, encoding="utf-8")
+    pytester.makepyfile(
+        f"""
+        import pytest
+
+        @pytest.mark.spec({ids[0]!r}, {ids[0]!r})
+        @pytest.mark.spec(*{ids!r})
+        def test_much(): pass
+        """
+    )
+    result = run(pytester, folder)
+    result.assert_outcomes(passed=1 - errors, errors=errors)
+    if errors:
+        result.stdout.fnmatch_lines(["*it carries 9 ids, at most 8 are allowed*"])
+
+
 def test_marks_of_the_class_and_the_module_count(pytester: pytest.Pytester, folder: Path) -> None:
     pytester.makepyfile(
         """

@@ -392,6 +392,16 @@ def test_properties_and_rights_are_told_in_words(
     said = text_of(operator.get(f"{queue_path(queue)}/properties"))
     assert "user:70001 denied send" in said
     assert "not needed" in said
+    assert "Multicast address none" in said
+
+
+def test_the_multicast_address_of_a_queue_is_shown(
+    place: Place, operator: Person, queue: str
+) -> None:
+    with place.manager() as manager:
+        manager.queue(queue).change(multicast_address="239.1.1.1:8001")
+    said = text_of(operator.get(f"{queue_path(queue)}/properties"))
+    assert "Multicast address 239.1.1.1:8001" in said
 
 
 def test_a_body_of_an_unknown_type_is_bytes(place: Place, operator: Person, queue: str) -> None:

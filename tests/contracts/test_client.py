@@ -659,6 +659,26 @@ def test_a_transaction_that_is_over_takes_no_more(manager: Any, ledger: Any) -> 
         transaction.commit()
 
 
+def test_a_transaction_of_another_connection_is_not_taken_for_one_of_this(
+    manager: Any, ledger: Any, connect: Connect, address: str
+) -> None:
+    # Both are the first of their connection, so they have the same number.
+    ours, other = manager.begin(), connect(address)
+    theirs = other.begin()
+    there = other.queue(ledger.name)
+    for use in (
+        lambda: there.send("x", transaction=ours),
+        lambda: there.send_many(["x"], transaction=ours),
+        lambda: there.receive(0, transaction=ours),
+        lambda: there.receive_by_lookup_id(1, transaction=ours),
+    ):
+        with pytest.raises(errors.TransactionUsage, match="another connection"):
+            use()
+    theirs.commit()
+    ours.commit()
+    assert ledger.count() == 0
+
+
 def test_a_transactional_queue_wants_transactions(ledger: Any, orders: Any) -> None:
     with pytest.raises(errors.TransactionUsage):
         ledger.send("x")

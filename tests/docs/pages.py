@@ -22,6 +22,7 @@ PAGES: Final = {
     for path in (
         ROOT / "README.md",
         ROOT / "docs/start.md",
+        ROOT / "docs/concepts/the-system.md",
         *sorted((ROOT / "docs/guides").glob("*.md")),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import subprocess
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import pytest
 
 import openmsmq
 from openmsmq.client.blocking import QueueManager
+from openmsmq.model.clock import Instant
 from openmsmq.model.directory import ObjectKind, Removal
 from openmsmq.model.errors import NoDirectory
 from openmsmq.model.identity import Guid
@@ -19,6 +21,8 @@ from openmsmq.model.topology import DirectoryServerKind, QueueManagerInfo
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.config.loading import load
+from openmsmq.runtime.directory.embedded import EmbeddedDirectory
+from openmsmq.runtime.limits import DIRECTORY_SERVERS_RENEW_S
 from openmsmq.runtime.start_errors import StartError
 from tests.runtime.computers import (
     PROGRAM,
@@ -226,6 +230,37 @@ def test_a_read_copy_serves_others_while_the_original_is_away(tmp_path: Path) ->
         with connected(late) as manager:
             wait_for(manager.find_queues)
             assert [queue.path_name for queue in manager.find_queues()] == [r"SHOP\orders"]
+
+
+@pytest.mark.spec("MQDMPR-3.1.3-08")
+def test_servers_that_were_searched_for_are_searched_for_again_in_time(tmp_path: Path) -> None:
+    """The first server answers all the time; another one is found beside it, then instead of it."""
+    assert DIRECTORY_SERVERS_RENEW_S == 12 * 3600
+    now_ms, searches, incarnations = 0, 0, []
+    with (
+        server(tmp_path, "OFFICE", directory_server=True) as office,
+        server(tmp_path, "OTHER", directory_server=True) as other,
+    ):
+        answers = [(address(office),), (), (address(other), address(office))]
+
+        async def find() -> tuple[str, ...]:
+            nonlocal searches
+            searches += 1
+            return answers[searches - 1]
+
+        async def ask() -> None:
+            nonlocal now_ms
+            port = EmbeddedDirectory((), find=find, clock=lambda: Instant(now_ms, 0))
+            for hours in (0, 11.9, 0.1, 11.9, 0.1):
+                now_ms += round(hours * 3_600_000)
+                told = await port.changes()
+                incarnations.append((searches, told.position.incarnation))
+            await port.close()
+
+        asyncio.run(ask())
+    first, second = incarnations[0][1], incarnations[-1][1]
+    assert incarnations == [(1, first), (1, first), (2, first), (2, first), (3, second)]
+    assert first != second
 
 
 ORDERS = r"private$\orders"

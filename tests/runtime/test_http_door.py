@@ -218,7 +218,7 @@ def test_a_key_makes_one_message_and_one_answer(server: ServerThread, sender: Se
     relabelled = sender.send("one", Idempotency_Key="order 4711/a", Msmq_Label="new")
     assert relabelled.status == 422
     assert messages(server) == []
-    assert sender.ask("GET", "/receipts/unknown").status == 404
+    assert sender.ask("GET", "/vouchers/unknown").status == 404
 
 
 def test_keys_survive_the_end_of_the_queue_manager(own: tuple[Path, str]) -> None:
@@ -268,7 +268,7 @@ def test_nobody_comes_in_without_a_token(
     answer = stranger.send("x", **headers)
     assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
     assert word in answer.json["detail"]
-    assert stranger.ask("GET", "/receipts/k", **headers).status == 401
+    assert stranger.ask("GET", "/vouchers/k", **headers).status == 401
     assert messages(server) == []
     assert '"action": "http"' in (data / "audit.log").read_text()
 
@@ -303,7 +303,14 @@ def test_a_page_in_a_browser_may_not_send(server: ServerThread, sender: Sender) 
     assert messages(server) == []
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "[::2]", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "127.0.0.1.evil.example:80", "[::2]", ""),
+        # One of ours only for who reads them badly.
+        *("[::1", "[::1]x", "[alpha]", "alpha:xx", "alpha:999999", "localhost:8080:9", "a@alpha"),
+    ],
+)
 def test_a_url_names_this_computer(server: ServerThread, host: str) -> None:
     answer = raw(
         port_of(server),
@@ -323,9 +330,16 @@ def test_hosts_of_proxies_are_named(own: tuple[Path, str]) -> None:
         ):
             data = f"GET /openapi.json HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
             assert statuses(raw(port_of(server), data.encode())) == [status], host
-        absolute = b"GET http://evil.example/openapi.json HTTP/1.1\r\nHost: alpha\r\n"
-        absolute += b"Connection: close\r\n\r\n"
-        assert statuses(raw(port_of(server), absolute)) == [400]
+        for place, status in (
+            ("http://alpha", 200),
+            ("http://evil.example", 400),
+            ("http://evil.example@alpha", 400),
+            ("http://alpha:99999999", 400),
+            ("http://[::1]x", 400),
+        ):
+            absolute = f"GET {place}/openapi.json HTTP/1.1\r\nHost: alpha\r\n"
+            absolute += "Connection: close\r\n\r\n"
+            assert statuses(raw(port_of(server), absolute.encode())) == [status], place
 
 
 # What is refused, and how.
@@ -340,7 +354,7 @@ def test_hosts_of_proxies_are_named(own: tuple[Path, str]) -> None:
         ("POST", "/queues/private$/missing/messages", {}, 404),
         ("GET", ORDERS, {}, 405),
         ("DELETE", ORDERS, {}, 405),
-        ("POST", "/receipts/k", {}, 405),
+        ("POST", "/vouchers/k", {}, 405),
         ("POST", ORDERS, {"Content_Type": "image/png"}, 415),
         ("POST", ORDERS, {"Content_Type": "text/plain; charset=klingon"}, 415),
         ("POST", ORDERS, {"Content_Type": ""}, 415),
@@ -389,6 +403,8 @@ def test_bodies_have_a_length_and_an_end(server: ServerThread, token: str) -> No
     assert statuses(raw(port, both.encode())) == [400]
     twice = head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx"
     assert statuses(raw(port, twice.encode())) == [400]
+    packed = head + "Content-Encoding: gzip\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"
+    assert statuses(raw(port, packed.encode())) == [415]
     long = head + f"Content-Length: {HTTP_BODY_MAX_BYTES + 1}\r\n\r\n"
     assert statuses(raw(port, long.encode())) == [413]
     expecting = head + f"Content-Length: {HTTP_BODY_MAX_BYTES + 1}\r\nExpect: 100-continue\r\n\r\n"
@@ -430,6 +446,9 @@ def test_a_client_that_asks_first_is_told_to_go_on(server: ServerThread, token: 
         (b"POST / HTTP/1.1\r\nHost: alpha\r\nContent-Length: -1\r\n\r\n", 400),
         (b"GET /%ff HTTP/1.1\r\nHost: alpha\r\nConnection: close\r\n\r\n", 400),
         (b"GET /%00 HTTP/1.1\r\nHost: alpha\r\nConnection: close\r\n\r\n", 400),
+        (b"GET /openapi.json HTTP/2.0\r\nHost: alpha\r\n\r\n", 505),
+        (b"GET /openapi.json HTTP/9.9\r\nHost: alpha\r\n\r\n", 505),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
         (b"CONNECT alpha:80 HTTP/1.1\r\nHost: alpha\r\n\r\n", 400),
     ],
 )
@@ -479,6 +498,27 @@ def test_one_address_may_not_have_everything_under_way(server: ServerThread, tok
         assert Sender(port, token).send().status == 201
     # Whoever is gone holds nothing.
     wait_until(lambda: Sender(port, token).send(bytes(3_999_999), **OCTETS).status == 201)
+
+
+def test_behind_a_trusted_proxy_each_client_has_its_own_share(own: tuple[Path, str]) -> None:
+    data, token = own
+    with serving(data, trusted_proxies=("127.0.0.1",)) as running, contextlib.ExitStack() as opened:
+        with application(running) as manager:
+            manager.create_queue(QUEUE)
+        port = port_of(running)
+        head = f"POST {ORDERS} HTTP/1.1\r\nHost: alpha\r\nAuthorization: Bearer {token}\r\n"
+        # One who says to be somebody else each time: the proxy has appended who it is.
+        lies = (f"X-Forwarded-For: 198.51.100.{number}, 203.0.113.9\r\n" for number in range(20))
+        for lie in lies:
+            made = opened.enter_context(socket.create_connection(("127.0.0.1", port), 20))
+            made.sendall(f"{head}{lie}Content-Length: 4000000\r\n\r\n".encode())
+        big = bytes(HTTP_BODY_MAX_BYTES)
+        his = {"X_Forwarded_For": "203.0.113.9", **OCTETS}
+        wait_until(lambda: Sender(port, token).send(big, **his).status == 429)
+        # Others have their own share, and so has the proxy itself.
+        other = {"X_Forwarded_For": "203.0.113.10", **OCTETS}
+        assert Sender(port, token).send(bytes(4_000_000), **other).status == 201
+        assert Sender(port, token).send(bytes(4_000_000), **OCTETS).status == 201
 
 
 def test_who_is_slow_is_told_so(
@@ -578,7 +618,7 @@ def test_the_description_knows_every_header(sender: Sender) -> None:
         "Msmq-Journal-On-Success",
     } == names
     assert json.dumps(described)
-    assert described["paths"]["/receipts/{key}"]["get"]["responses"]["200"]
+    assert described["paths"]["/vouchers/{key}"]["get"]["responses"]["200"]
 
 
 def test_many_requests_leave_nothing_behind(server: ServerThread, sender: Sender) -> None:

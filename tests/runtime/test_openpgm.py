@@ -100,6 +100,8 @@ def test_nothing_that_openpgm_sends_is_missing(hosts: tuple[Host, Host], peer: s
         assert receiver.lost_count == 0
         # Some were lost, or the test would show nothing.
         assert receiver.asked_count > 0
+        counts = ours.transport.counts
+        assert (counts["asked"], counts["lost"], counts["sent"]) == (receiver.asked_count, 0, 0)
     finally:
         sender.kill()
         sender.communicate()
@@ -128,6 +130,8 @@ def test_openpgm_misses_nothing_that_we_send_and_tshark_understands_it(
         assert lines == expected
         (source,) = ours.transport.sources
         assert source.repaired_count > 0
+        counts = ours.transport.counts
+        assert (counts["sent"], counts["repaired"]) == (source.sent_count, source.repaired_count)
     finally:
         receiver.kill()
         receiver.communicate()

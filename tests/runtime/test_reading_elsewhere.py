@@ -197,34 +197,6 @@ def test_a_computer_that_dies_costs_only_the_reads_of_its_queues(
     assert near.problems() == []
 
 
-def test_a_remote_private_queue_is_created_and_monitored(
-    computers: tuple[Computer, Computer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Example 4 of the overview of MSMQ: one watches what others send and receive from afar."""
-    far, near = computers
-    add_account(far.data / ACCOUNTS_FILE, "watcher", PASSWORD, administrator=True, now_s=1)
-    monkeypatch.setenv("OPENMSMQ_REMOTE_USER", "watcher")
-    monkeypatch.setenv("OPENMSMQ_REMOTE_PASSWORD", PASSWORD)
-
-    def count() -> object:
-        (found,) = near.objects("--remote", far.address, "queue", "show", ORDERS)
-        return found["message_count"]
-
-    assert count() == 0
-    with near.connect() as manager:
-        orders = manager.queue(far.queue(ORDERS))
-        for body in ("one", "two"):
-            # Sent by its own queue manager, and received by it, too.
-            orders.send(body)
-        assert orders.peek(30).body == "one"
-        for _ in range(600):
-            if count() == 2:
-                break
-            time.sleep(0.05)
-        assert orders.receive(30).body == "one"
-    assert count() == 1
-
-
 def test_what_stands_in_the_way_is_said(computers: tuple[Computer, Computer]) -> None:
     far, near = computers
     with near.connect() as manager:

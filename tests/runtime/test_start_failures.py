@@ -29,6 +29,7 @@ async def _once(data: Path) -> None:
     await server.finished()
 
 
+@pytest.mark.spec("MQDMPR-3.1.3-16")
 @pytest.mark.parametrize("kind", [b"M", b"G", b"P"])
 @pytest.mark.parametrize("value", [b"", b"\x80", b"\xc1 no record"])
 def test_a_record_that_nobody_understands_is_said(tmp_path: Path, kind: bytes, value: bytes):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from hypothesis import strategies as st
 
 from openmsmq.security.access.descriptors import AccessEntry, Descriptor
@@ -36,4 +38,7 @@ descriptors = st.builds(
     st.one_of(st.just(b""), people),
     st.one_of(st.just(b""), people),
     st.one_of(st.none(), st.lists(entries, max_size=8).map(tuple)),
+    st.binary(max_size=30).map(
+        lambda body: body and struct.pack("<BBHHH", 2, 0, 8 + len(body), 1, 0) + body
+    ),
 )

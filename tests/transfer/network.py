@@ -164,6 +164,12 @@ class Network:
                     computer.pump()
         raise AssertionError("the network never comes to rest")
 
+    def step(self, count: int) -> None:
+        """Let so much happen of what is under way, and no more."""
+        for _ in range(count):
+            if self._events:
+                self._events.popleft()()
+
     def advance_to(self, ticks_ms: int) -> None:
         """Set both clocks on."""
         passed_ms = ticks_ms - self.now.ticks_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from openmsmq.api import messages as api
@@ -12,8 +13,12 @@ from openmsmq.model.errors import (
     QueueNotFound,
     UnsupportedFormatName,
 )
-from openmsmq.model.queue import AccessMode
-from openmsmq.wire.headers.queue_names import DirectName
+from openmsmq.model.identity import Guid
+from openmsmq.model.names import PublicFormatName
+from openmsmq.model.queue import AccessMode, QueueKind, QueueProperties
+from openmsmq.model.topology import QueueManagerInfo
+from openmsmq.wire.headers.queue_names import DirectName, PublicName
+from tests.transfer.directories import COPY, ORIGINAL, POLL_MS, change, image
 from tests.transfer.network import ALPHA, BETA, Computer, Network
 
 CONNECTOR = "2d2c0f6e-6f3c-4f0e-9a53-0f5d1a7f3b11"
@@ -134,3 +139,68 @@ def test_a_queue_whose_name_looks_like_a_format_name_can_be_deleted(beta: Comput
     beta.create(r"private$\a=b")
     beta.ok(api.DeleteQueue(r"DIRECT=OS:BETA\private$\a=b"))
     assert beta.ok(api.ListQueues()).queues == []
+
+
+STATUS = QueueProperties(
+    identifier=Guid(b"a foreign queue!"),
+    path_name=r"MAINFRAME\status",
+    manager=Guid(b"a foreign system"),
+    kind=QueueKind.PUBLIC,
+)
+PUBLIC = str(PublicFormatName(STATUS.identifier))
+
+
+@pytest.fixture
+def gate(network: Network) -> Computer:
+    """The computer with the connector; the directory leads what is for the foreign one there."""
+    connectors = {"mainframe": CONNECTOR}
+    gate = network.manager("GATE", BETA, ORIGINAL, connectors=connectors)
+    network.directory = gate
+    own = image(gate).managers[gate.identifier]
+    foreign = QueueManagerInfo(
+        identifier=STATUS.manager,
+        computer_name="MAINFRAME",
+        sites=own.sites,
+        foreign=True,
+        in_routing_servers=(gate.identifier,),
+    )
+    change(gate, msgspec.structs.replace(own, routing_server=True), foreign, STATUS)
+    return gate
+
+
+def test_a_foreign_queue_of_the_directory_leads_to_the_connector(
+    network: Network, gate: Computer
+) -> None:
+    shop = network.manager("SHOP", ALPHA, COPY)
+    network.run(POLL_MS)
+    for sender in (shop, gate):
+        sender.send(STATUS.path_name, b"plain")
+        sender.send(PUBLIC, b"in a transaction", transactional=True)
+    network.run(60_000)
+    assert gate.bodies(PLAIN) == [b"plain"] * 2
+    assert gate.bodies(XACTONLY) == [b"in a transaction"] * 2
+    assert {str(message.user.destination) for message in gate.messages(PLAIN)} == {
+        str(PublicName(STATUS.identifier))
+    }
+    # Taken over for good: nothing is left at the sender, and nothing comes twice.
+    assert not any(queue.message_count for queue in shop.outgoing())
+    # And nobody tells the foreign computer of changes of the directory.
+    assert not [queue.format_name for queue in gate.outgoing() if queue.message_count]
+    gate.crash()
+    network.run(60_000)
+    assert gate.bodies(XACTONLY) == [b"in a transaction"] * 2
+
+
+def test_a_foreign_queue_without_a_connector_waits_at_its_gate(gate: Computer) -> None:
+    other = msgspec.structs.replace(STATUS, identifier=Guid(b"another queue..."))
+    nobody = QueueManagerInfo(
+        identifier=Guid(b"not a connector!"),
+        computer_name="NOBODY",
+        sites=image(gate).managers[gate.identifier].sites,
+        foreign=True,
+    )
+    there = msgspec.structs.replace(other, path_name=r"NOBODY\status", manager=nobody.identifier)
+    change(gate, nobody, there)
+    gate.send(there.path_name, b"for nobody")
+    assert [queue.message_count for queue in gate.outgoing()] == [1]
+    assert gate.ok(api.ListQueues()).queues == []

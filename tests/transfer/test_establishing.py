@@ -42,7 +42,6 @@ def statuses(queue: api.OutgoingStatus) -> list[int]:
     "MQQB-3.1.5.2.1-05",
     "MQQB-3.1.5.2.1-06",
     "MQQB-3.1.5.2.3-02",
-    "MQQB-3.1.5.2.3-10",
     "MQQB-3.1.7.12-02",
 )
 def test_the_first_message_to_a_name_leads_to_a_session_with_its_host(
@@ -59,12 +58,23 @@ def test_the_first_message_to_a_name_leads_to_a_session_with_its_host(
     (request,) = peer.requests
     assert request.establish.client == alpha.identifier
     assert request.establish.server == NIL_GUID
-    assert request.establish.ticks_ms == network.now.ticks_ms
     (queue,) = alpha.outgoing()
     assert queue.format_name.lower() == BY_NAME.lower()
     assert (queue.state, queue.address, queue.next_hops) == ("CONNECTED", PEER, [f"IP={PEER}"])
     assert statuses(queue) == GOOD
     assert peer.bodies == [b"hello"]
+
+
+@pytest.mark.spec("MQQB-3.1.5.2.3-10")
+def test_a_session_begins_with_the_time_of_the_clock_that_never_goes_back(
+    network: Network, alpha: Computer
+) -> None:
+    peer = Neighbour(network, PEER)
+    network.run(123_456)
+    alpha.send(TO_PEER, b"hello")
+    network.run()
+    (request,) = peer.requests
+    assert request.establish.ticks_ms == network.now.ticks_ms == 123_456
 
 
 def test_a_host_that_is_not_found_is_looked_up_again_after_a_pause(

@@ -207,7 +207,9 @@ def arrived(beta: Computer, peer: Peer, **wishes: Any) -> None:
     assert beta.bodies(LEDGER) != []
 
 
-@pytest.mark.spec("MQQB-3.1.7.2-01", "MQQB-3.1.7.2.2-01")
+@pytest.mark.spec(
+    "MQQB-3.1.7.2-01", "MQQB-3.1.7.2.2-01", "MQDMPR-3.1.1.12-56", "MQDMPR-3.1.1.12-57"
+)
 @pytest.mark.parametrize("wish", ["journal_on_success", "journal_on_failure", "final_ack"])
 def test_a_message_that_is_received_is_reported_to_its_source(
     beta: Computer, peer: Peer, wish: str
@@ -217,7 +219,7 @@ def test_a_message_that_is_received_is_reported_to_its_source(
     assert final_acks(let_pass(peer, 100), peer.identifier) == [(MessageClass.ACK_RECEIVE, 41)]
 
 
-@pytest.mark.spec("MQQB-3.1.7.2.2-01")
+@pytest.mark.spec("MQQB-3.1.7.2.2-01", "MQDMPR-3.1.1.12-58")
 def test_a_message_that_did_not_ask_ends_in_silence(beta: Computer, peer: Peer) -> None:
     arrived(beta, peer)
     beta.bodies(LEDGER, take=True)

@@ -40,7 +40,7 @@ class Send(Request[Sent], frozen=True, tag="send"):
         return self.transaction > 0
 
 
-class Receipt(Reply, frozen=True, tag="receipt"):
+class Voucher(Reply, frozen=True, tag="voucher"):
     """What was sent under a key; `before` says that it was there already."""
 
     number: int
@@ -52,7 +52,7 @@ class Receipt(Reply, frozen=True, tag="receipt"):
     before: bool = False
 
 
-class SendOnce(Request[Receipt], frozen=True, tag="send-once"):
+class SendOnce(Request[Voucher], frozen=True, tag="send-once"):
     """Put a packet into a queue, unless the caller has done so before under the same key.
 
     `digest` stands for what is sent: something else under the same key is refused. A repetition may
@@ -68,7 +68,7 @@ class SendOnce(Request[Receipt], frozen=True, tag="send-once"):
     transaction: Number = 0
 
 
-class GetReceipt(Request[Receipt], frozen=True, tag="get-receipt"):
+class GetVoucher(Request[Voucher], frozen=True, tag="get-voucher"):
     """Ask what the caller has sent under a key; what is told is durable."""
 
     facts = Facts(KNOWN, Repeats.ALWAYS)

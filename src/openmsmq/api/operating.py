@@ -60,6 +60,8 @@ class OutgoingStatus(msgspec.Struct, frozen=True):
     """How often the last order acknowledgment came."""
     resend_interval_s: int = 0
     """How long it is between two attempts, now."""
+    open_count: int = 0
+    """How often applications have it open."""
 
 
 class OutgoingQueues(Reply, frozen=True, tag="outgoing-queues"):
@@ -156,6 +158,12 @@ class Vitals(msgspec.Struct, frozen=True, array_like=True):
     """How many requests of HTTP were answered with each status since the start."""
     replication: Replication | None = None
     """None for a queue manager on one computer."""
+    multicast_packets: dict[str, int] = {}
+    """Packets of multicast since the start, by what became of them."""
+    multicast_sources: int = 0
+    """Sources of others that are followed."""
+    multicast_backlog_bytes: int = 0
+    """What waits for the rate of its multicast address."""
 
 
 class RaisedAlarm(msgspec.Struct, frozen=True, array_like=True):
@@ -230,6 +238,8 @@ class Status(Reply, frozen=True, tag="status"):
     """What transactions have sent and not committed; it counts for the quota."""
     alarms: list[AlarmStatus] = msgspec.field(default_factory=list)
     """The alarms of the configuration, whether they are raised or not."""
+    roles: list[str] = msgspec.field(default_factory=list)
+    """What it does for others: values of `ManagerRole`. [MQOD 2.1.4]"""
 
 
 class GetStatus(Request[Status], frozen=True, tag="get-status"):

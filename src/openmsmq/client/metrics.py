@@ -83,6 +83,14 @@ FAMILIES: Final = (
     Family("openmsmq_connect_failures_total", _C, "Attempts to reach others that failed."),
     Family("openmsmq_resends_total", _C, "Messages sent again without an acknowledgment."),
     Family("openmsmq_http_answers_total", _C, "Requests of HTTP that were answered.", ("status",)),
+    Family(
+        "openmsmq_multicast_packets_total",
+        _C,
+        "Packets of multicast: sent, repaired for others, asked for, lost, duplicate, refused.",
+        ("event",),
+    ),
+    Family("openmsmq_multicast_sources", _G, "Sources of multicast that are followed."),
+    Family("openmsmq_multicast_backlog_bytes", _G, "What waits for the rate of multicast."),
     Family("openmsmq_replication_epoch", _G, "The epoch of a primary: counts take-overs."),
     Family("openmsmq_replication_log_records", _G, "Records that the database keeps."),
     Family("openmsmq_replication_lag_seconds", _G, "Lag of the best standby; or without one."),
@@ -206,6 +214,10 @@ def _add_status(samples: _Samples, status: api.Status) -> None:
     samples.add("openmsmq_commit_seconds", vitals.commit_count, part="_count")
     for answer, count in vitals.http_answers.items():
         samples.add("openmsmq_http_answers_total", count, {"status": answer})
+    for event, count in vitals.multicast_packets.items():
+        samples.add("openmsmq_multicast_packets_total", count, {"event": event})
+    samples.add("openmsmq_multicast_sources", vitals.multicast_sources)
+    samples.add("openmsmq_multicast_backlog_bytes", vitals.multicast_backlog_bytes)
     if vitals.replication is not None:
         _add_replication(samples, vitals.replication)
     for alarm in status.alarms:

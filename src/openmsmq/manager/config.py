@@ -17,14 +17,15 @@ from openmsmq.model.limits import (
     QUERIES_MAX_COUNT,
     QUEUES_MAX_COUNT,
     RANGE_REMOVAL_FROM_COUNT,
-    RECEIPTS_MAX_COUNT,
     STAGED_MAX_BYTES,
     STAGED_MEMORY_MAX_BYTES,
     TRANSACTION_MAX_BYTES,
     TRANSACTION_MAX_COUNT,
     TRANSACTIONS_MAX_COUNT,
+    VOUCHERS_MAX_COUNT,
     WAITING_READS_MAX_COUNT,
 )
+from openmsmq.model.topology import ManagerRole
 from openmsmq.protocol.config import TransferConfig
 from openmsmq.security.policy import SecurityPolicy
 
@@ -84,6 +85,8 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     addresses: tuple[str, ...] = ()
     """Host names and IP addresses that are this computer, beside its name."""
     software: str = "OpenMSMQ"
+    roles: tuple[ManagerRole, ...] = (ManagerRole.QUEUE_SERVER,)
+    """What the doors that the driver opens make of it; what the directory does is known here."""
     quota_kb: int = 0
     """Room for the messages of all queues; 0 leaves it to the directory."""
     express_memory_kb: int = EXPRESS_MEMORY_DEFAULT_KB
@@ -99,7 +102,7 @@ class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):
     transaction_messages_max: int = TRANSACTION_MAX_COUNT
     transaction_bytes_max: int = TRANSACTION_MAX_BYTES
     queries_max: int = QUERIES_MAX_COUNT
-    receipts_max: int = RECEIPTS_MAX_COUNT
+    vouchers_max: int = VOUCHERS_MAX_COUNT
     range_removal_min: int = RANGE_REMOVAL_FROM_COUNT
     """Messages from which on a reader's completed ones are taken out as a range."""
     staged_bytes_max: int = STAGED_MAX_BYTES

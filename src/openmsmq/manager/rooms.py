@@ -80,9 +80,9 @@ from openmsmq.manager.requests.watching.sequences import SequenceRequests
 from openmsmq.manager.requests.watching.sessions import SessionRequests
 from openmsmq.manager.requests.watching.sightings import MessageSearch
 from openmsmq.manager.transactions.batches import StagedBatches
-from openmsmq.manager.transactions.receipts import Receipts
 from openmsmq.manager.transactions.requests import TransactionRequests
 from openmsmq.manager.transactions.staged import Staged
+from openmsmq.manager.transactions.vouchers import Vouchers
 from openmsmq.manager.transactions.work import TransactionWork
 from openmsmq.manager.transfer.control import TransferControl
 from openmsmq.manager.transfer.departures import Departures
@@ -248,7 +248,7 @@ class Desk:
         table, replies, access, reads = stock.table, stock.replies, stock.access, stock.reads
         delivery, housekeeping = stock.delivery, stock.housekeeping
         transactions, directory = stock.transactions, traffic.directory
-        self.admin = Administration(base, table, traffic.sessions, directory)
+        self.admin = Administration(base, table, traffic.sessions, directory, stock.ways)
         removal = QueueRemoval(base.ledger, table, reads, housekeeping)
         self.public = PublicQueues(base, table, self.admin, directory, replies, removal)
         named = NamedQueues(table, access, counters.identifier)
@@ -270,13 +270,13 @@ class Desk:
         self.lookups = DirectoryRequests(directory, replies)
         self.backups = BackupRequests(base, replies)
         self.audit = AuditRequests(replies, base.outputs)
-        receipts = Receipts(base, access)
+        vouchers = Vouchers(base, access)
         self.multicast = MulticastSends(counters, base.outputs)
         self.names = NameLookups(table.published, stock.ways, replies)
         handlers = all_handlers(
             (
                 SendRequests(
-                    config, sending, table, transactions, replies, access, receipts, self.multicast
+                    config, sending, table, transactions, replies, access, vouchers, self.multicast
                 ),
                 reads,
                 self.bulk,

@@ -1,4 +1,4 @@
-"""Rights that security descriptors grant. [MQMQ 2.2.23-2.2.25]
+"""Rights that security descriptors grant. [MQMQ 2.2.23-2.2.27]
 
 The four rights from `0x10000` on are the standard ones of every Windows object; the generic
 rights are the sets that a descriptor grants as a whole.
@@ -85,6 +85,46 @@ class SiteAccess(IntFlag):
         | CREATE_BACKUP_CONTROLLER
         | SET_PROPERTIES
         | DELETE_SITE
+        | CHANGE_PERMISSIONS
+        | TAKE_OWNERSHIP
+    )
+
+
+class EnterpriseAccess(IntFlag):
+    """What a user may do with an enterprise (MQENTACCESSMASK). [MQMQ 2.2.26]"""
+
+    CREATE_USER = 0x00000001
+    CREATE_SITE = 0x00000002
+    CREATE_NETWORK = 0x00000004
+    SET_PROPERTIES = 0x00000010
+    GET_PROPERTIES = 0x00000020
+    DELETE_ENTERPRISE = 0x00010000
+    GET_PERMISSIONS = 0x00020000
+    CHANGE_PERMISSIONS = 0x00040000
+    TAKE_OWNERSHIP = 0x00080000
+    GENERIC_READ = CREATE_USER | GET_PROPERTIES | GET_PERMISSIONS
+    GENERIC_WRITE = GENERIC_READ | CREATE_SITE | CREATE_NETWORK
+    GENERIC_ALL = (
+        GENERIC_WRITE | SET_PROPERTIES | DELETE_ENTERPRISE | CHANGE_PERMISSIONS | TAKE_OWNERSHIP
+    )
+
+
+class NetworkAccess(IntFlag):
+    """What a user may do with a connected network (MQCNACCESSMASK). [MQMQ 2.2.27]"""
+
+    OPEN_CONNECTOR = 0x00000001
+    SET_PROPERTIES = 0x00000010
+    GET_PROPERTIES = 0x00000020
+    DELETE_NETWORK = 0x00010000
+    GET_PERMISSIONS = 0x00020000
+    CHANGE_PERMISSIONS = 0x00040000
+    TAKE_OWNERSHIP = 0x00080000
+    GENERIC_READ = GET_PROPERTIES | GET_PERMISSIONS
+    GENERIC_ALL = (
+        GENERIC_READ
+        | OPEN_CONNECTOR
+        | SET_PROPERTIES
+        | DELETE_NETWORK
         | CHANGE_PERMISSIONS
         | TAKE_OWNERSHIP
     )

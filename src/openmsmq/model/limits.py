@@ -452,19 +452,19 @@ STAGED_MAX_AGE_S: Final = 7 * 24 * 3600
 MESSAGE_NUMBER_MAX_COUNT: Final = 0xFFFFFFFF
 """Message numbers before they begin again at 1; 0 means "not numbered". [MQQB 3.1.1.3]"""
 
-RECEIPTS_MAX_COUNT: Final = 200_000
-"""Receipts of what was sent under keys. [ours]"""
+VOUCHERS_MAX_COUNT: Final = 200_000
+"""Vouchers of what was sent under keys. [ours]"""
 
-RECEIPT_WINDOW_S: Final = 24 * 3600
+VOUCHER_WINDOW_S: Final = 24 * 3600
 """How long a key is remembered after its message was sent. [ours]"""
 
-RECEIPT_GRACE_S: Final = 600
-"""A receipt so young makes no room for others, whatever comes. [ours]"""
+VOUCHER_GRACE_S: Final = 600
+"""A voucher so young makes no room for others, whatever comes. [ours]"""
 
-RECEIPT_KEY_MAX_CHARACTERS: Final = 255
+VOUCHER_KEY_MAX_CHARACTERS: Final = 255
 """The key under which a message is sent. [ours]"""
 
-RECEIPT_DIGEST_BYTES: Final = 16
+VOUCHER_DIGEST_BYTES: Final = 16
 """What is kept of keys, and what senders say of their messages. [ours]"""
 
 # Remote procedure calls.

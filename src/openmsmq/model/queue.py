@@ -74,6 +74,17 @@ class QueueScope(IntEnum):
     ENTERPRISE = 1
 
 
+class RemoteReadState(Enum):
+    """How far a handle is with which a queue of another computer is read. [MQDMPR 3.1.1.16]"""
+
+    NONE = "none"
+    """Nothing is read elsewhere with it: its queue is here, or is left or lost."""
+    OPENED = "opened"
+    """Only the reader's side knows it."""
+    READY_FOR_READ = "ready"
+    """Both sides know it."""
+
+
 class AccessMode(IntEnum):
     """For what a queue is opened; the two last ones read outgoing queues. [MQDMPR 3.1.1.17]"""
 

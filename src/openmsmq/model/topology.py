@@ -6,7 +6,7 @@ beside the identifiers, are looked up in a directory snapshot instead of being s
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import msgspec
 
@@ -21,6 +21,25 @@ from openmsmq.model.limits import (
     MANAGER_QUOTA_DEFAULT_KB,
     REACH_QUEUE_DEFAULT_S,
 )
+
+
+class ManagerRole(Enum):
+    """What a queue manager does for others; the values are the words of `status`. [MQOD 2.1.4]"""
+
+    QUEUE_SERVER = "queue server"
+    """Programs of its computer have queues there, send and receive. [MQOD 2.1.4.2.1]"""
+    MANAGEMENT_SERVER = "management server"
+    """Programs of other computers look after it, and read its queues. [MQOD 2.1.4.2.1]"""
+    SUPPORTING_SERVER = "supporting server"
+    """Programs of computers without a queue manager use it. [MQOD 2.1.4.2.1]"""
+    MESSAGE_TRANSFER = "message transfer"
+    """It exchanges messages with other queue managers. [MQOD 2.1.4.2.2]"""
+    ROUTING_SERVER = "routing server"
+    """It passes messages on for others. [MQOD 2.1.4.2.2]"""
+    SITE_GATE = "site gate"
+    """It does so between sites. [MQOD 2.1.4.2.2]"""
+    DIRECTORY_SERVER = "directory server"
+    """Others ask it for the directory. [MQOD 2.1.4.3]"""
 
 
 class OperatingSystem(IntEnum):

@@ -95,3 +95,8 @@ class TransferConfig(msgspec.Struct, frozen=True, kw_only=True):
         steps = (self.resend_first_s, self.resend_second_s, self.resend_third_s)
         repeated = (s for s in steps for _ in range(limits.RESEND_STEP_COUNT))
         return (*repeated, self.resend_last_s)
+
+    @property
+    def resends_ms(self) -> int:
+        """How long it is from a message to the copy that follows the longest pause."""
+        return 1_000 * sum(self.resend_s)

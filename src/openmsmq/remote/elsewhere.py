@@ -36,7 +36,7 @@ from openmsmq.model.errors import (
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, FormatName
-from openmsmq.model.queue import AccessMode, SeekAction
+from openmsmq.model.queue import AccessMode, RemoteReadState, SeekAction
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.message_bytes import body_size, is_transactional, priority
 from openmsmq.wire.rpc import remote_read as rpc
@@ -137,7 +137,7 @@ class QueueElsewhere:
         try:
             if self._problem is not None:
                 raise self._problem
-            if self._context == rpc.NO_CONTEXT:
+            if self.state is not RemoteReadState.READY_FOR_READ:
                 raise InvalidHandle(f"{self._name} is not open yet")
             if isinstance(request, api.Move):
                 return self._move(call, request, target)
@@ -423,6 +423,15 @@ class QueueElsewhere:
         return self._invoke(Operation.END_RECEIVE, stub, then, fallen)
 
     # Tools.
+
+    @property
+    def state(self) -> RemoteReadState:
+        """How far it is."""
+        if self._problem is not None or (self._is_left and self._context == rpc.NO_CONTEXT):
+            return RemoteReadState.NONE
+        if self._context == rpc.NO_CONTEXT:
+            return RemoteReadState.OPENED
+        return RemoteReadState.READY_FOR_READ
 
     @property
     def is_target(self) -> bool:

@@ -86,7 +86,8 @@ def place(found: api.SequencePlace) -> Variant:
 
 def _active(machine: Machine) -> Variant:
     local = [queue.format_name for queue in machine.queues if _is_active(queue)]
-    return texts(local + [queue.format_name for queue in machine.outgoing])
+    away = [each for each in machine.outgoing if each.message_count or each.open_count]
+    return texts(local + [queue.format_name for queue in away])
 
 
 def _is_active(queue: api.QueueStatus) -> bool:

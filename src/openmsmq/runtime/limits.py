@@ -132,6 +132,9 @@ DATAGRAM_BUFFER_MAX_BYTES: Final = 64 << 10
 GARBAGE_MIN_COUNT: Final = 50_000
 """New objects before the collector looks for cycles among them; Python's own default is 700."""
 
+DIRECTORY_SERVERS_RENEW_S: Final = 12 * 3600
+"""Directory servers that were searched for are searched for again after it, though they answer."""
+
 DIRECTORY_CALL_MS: Final = 10_000
 """How long a directory server may take to answer."""
 
@@ -224,7 +227,7 @@ RPC_BUFFERED_MAX_BYTES: Final = 256 << 20
 RPC_PROOFS_LOOK_MS: Final = 5_000
 """How often is looked whether the accounts of open connections are as they were."""
 
-MULTICAST_BUFFER_BYTES: Final = 4 << 20
+MULTICAST_BUFFER_BYTES: Final = 16 << 20
 """What the system holds of packets of multicast that have come and were not read."""
 
 MULTICAST_PACKETS_PER_TURN_COUNT: Final = 64
@@ -240,6 +243,9 @@ HTTP_BODY_MAX_BYTES: Final = (4 << 20) + (256 << 10)
 
 HTTP_PIPELINED_MAX_COUNT: Final = 64
 """Requests of one connection that have no answer yet; the next one is not read before."""
+
+HTTP_PROXIES_MAX_COUNT: Final = 8
+"""Addresses of `X-Forwarded-For` that are looked at, from the last one on."""
 
 HTTP_UNDER_WAY_MAX_COUNT: Final = 2_000
 """Requests of all connections whose bodies come, or that have no answer yet."""
@@ -283,7 +289,7 @@ HTTP_CLERK_MS: Final = 10_000
 HTTP_ANSWER_MAX_BYTES: Final = 64 << 10
 """The body of an answer to a post of ours; a longer one ends its connection."""
 
-HTTP_POSTS_WAITING_MAX_COUNT: Final = 10_000
+HTTP_POSTS_WAITING_MAX_COUNT: Final = 20_000
 """Posts of ours that wait for a connection or an answer; a further one fails at once."""
 
 HTTP_POSTS_WAITING_MAX_BYTES: Final = 64 << 20

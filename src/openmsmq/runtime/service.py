@@ -21,6 +21,7 @@ from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import ServiceNotAvailable
 from openmsmq.model.identity import Guid
 from openmsmq.model.peers import address_of
+from openmsmq.model.topology import ManagerRole
 from openmsmq.protocol.discovery.server import DiscoveryServer
 from openmsmq.runtime.alarms.watch import AlarmWatch
 from openmsmq.runtime.api.audit_pages import AuditReader
@@ -139,6 +140,7 @@ class Server:
         self._multicast = self._pump.multicast = MulticastService(
             config.multicast, self._pump, log, self.manager_id
         )
+        self._pump.vitals.multicast = self._multicast.transport
         self._directory: DirectoryCourier | None = None
         if membership.port is not None:
             self._directory = DirectoryCourier(membership.port, self._pump, log)
@@ -438,6 +440,7 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
         name=config.manager_name,
         addresses=tuple(dict.fromkeys([*_own_addresses(config.address), *config.also_known_as])),
         software=SOFTWARE,
+        roles=tuple(roles_of(config)),
         quota_kb=config.quota_kb,
         journal_quota_kb=config.journal_quota_kb,
         express_memory_kb=config.express_memory_kb,
@@ -448,6 +451,17 @@ def manager_config(config: ServerConfig, identifier: Guid | None = None) -> Mana
         reads_elsewhere=bool(config.rpc.remote_hosts),
         http=config.http.config,
     )
+
+
+def roles_of(config: ServerConfig) -> Iterator[ManagerRole]:
+    """Return what the doors of a server make of its queue manager. [MQOD 2.1.4.2]"""
+    yield ManagerRole.QUEUE_SERVER
+    if config.rpc.enabled:
+        yield ManagerRole.MANAGEMENT_SERVER
+    if config.api_tcp and not is_loopback(config.address):
+        yield ManagerRole.SUPPORTING_SERVER
+    if config.transfer:
+        yield ManagerRole.MESSAGE_TRANSFER
 
 
 async def _chosen_identifier(

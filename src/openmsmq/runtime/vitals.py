@@ -14,6 +14,7 @@ from openmsmq.runtime.limits import VITALS_LOOK_MS
 
 if TYPE_CHECKING:
     from openmsmq.manager.manager import QueueManager
+    from openmsmq.runtime.multicast.transport import PgmTransport
 
 _BLOCK_BYTES: Final = 512
 """The unit in which the system counts what a file takes, whatever the file system has."""
@@ -27,6 +28,8 @@ class VitalSigns:
         self._path: Path | None = None
         self.http_answers: Mapping[int, int] = {}
         """What the door of HTTP counts, if there is one."""
+        self.multicast: PgmTransport | None = None
+        """What knows of multicast."""
         self.replication: Replication | None = None
         """What is known of the standbys, if there is a log."""
         self._commit_count = 0
@@ -56,6 +59,7 @@ class VitalSigns:
     def look(self) -> None:
         """Look at the disk, and tell all that is known."""
         total_bytes, free_bytes = self.disk()
+        multicast = self.multicast
         store_bytes = -1 if self._path is None else _store_bytes(self._path)
         self._manager.admin.take_vitals(
             Vitals(
@@ -70,6 +74,9 @@ class VitalSigns:
                 disk_bytes=total_bytes,
                 http_answers={str(status): count for status, count in self.http_answers.items()},
                 replication=self.replication,
+                multicast_packets={} if multicast is None else multicast.counts,
+                multicast_sources=0 if multicast is None else multicast.receiver.sources_count,
+                multicast_backlog_bytes=0 if multicast is None else multicast.backlog_bytes,
             )
         )
 

@@ -20,7 +20,7 @@ kind    rest of the key             value
 ``R``   queue u32                   `ReservationRecord`: messages that one reader has for itself
 ``L``   queue u32                   `ReadersRecord`: how far readers by arrival number have come
 ``B``   name of a query             `BatchRecord`: the last batch that the query committed
-``K``   digest of owner and key     `ReceiptRecord`: what was sent under a key of its sender
+``K``   digest of owner and key     `VoucherRecord`: what was sent under a key of its sender
 ``G``   kind u8, identifier         an object of the directory: its last change u64, its bytes
 ``P``                               `PositionRecord`: how far the copy of the directory has come
 ``J``                               the log in a database that has its turns, if there is one
@@ -208,7 +208,7 @@ class BatchRecord(msgspec.Struct, frozen=True):
     """Where it ended; empty if that was not told."""
 
 
-class ReceiptRecord(msgspec.Struct, frozen=True, gc=False):
+class VoucherRecord(msgspec.Struct, frozen=True, gc=False):
     """What was sent under a key of its sender."""
 
     owner: str
@@ -301,7 +301,7 @@ AnyRecord: TypeAlias = (
     | ReservationRecord
     | ReadersRecord
     | BatchRecord
-    | ReceiptRecord
+    | VoucherRecord
     | PositionRecord
     | OutgoingRecord
     | IncomingRecord
@@ -405,7 +405,7 @@ def batch_of(key: bytes) -> str:
     return key[1:].decode()
 
 
-def receipt_key(place: bytes) -> bytes:
+def voucher_key(place: bytes) -> bytes:
     """Where it is noted what was sent under a key, given as its digest."""
     return b"K" + place
 

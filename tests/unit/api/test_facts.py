@@ -60,7 +60,7 @@ HARMLESS = [
     api.AbortBatch("query", 0),
     api.ForgetQuery("query"),
     api.SendOnce(1, b"packet", "key", b"digest"),
-    api.GetReceipt("key"),
+    api.GetVoucher("key"),
     api.CreateCursor(1),
     api.CloseCursor(1),
     api.Cancel(1),

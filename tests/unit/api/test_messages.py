@@ -37,7 +37,7 @@ abort abort-batch begin begin-backup cancel change-directory change-queue close-
 close-cursor close-queue commit commit-batch complete control-outgoing create-cursor create-queue
 delete-queue end-receive fetch-packets fetch-range find find-message find-queues forget-query
 get-backup get-batch get-caller get-configuration get-encryption-keys get-epochs get-names get-queue
-get-receipt get-security get-status hello list-certificates list-connections list-outgoing
+get-security get-status get-voucher hello list-certificates list-connections list-outgoing
 list-queries
 list-queues list-sessions list-transactions measure move open-queue page-incoming-sequences
 page-queues prepare purge

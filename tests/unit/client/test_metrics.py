@@ -155,6 +155,7 @@ def everything() -> str:
                 *(1, 2, 3, 4_000_000, 500_000, 600_000, 7, 8, 9),
                 {"201": 3},
                 api.Replication("alpha", 4, 90, 60, [api.StandbyStatus("b", 80, 2, 1, ["k"])], 2),
+                {"sent": 3},
             ),
             alarms=[
                 api.AlarmStatus("disk", "disk_percent", 90, 0, []),
@@ -342,3 +343,14 @@ def test_sessions_are_counted_by_direction_and_what_they_wait_for() -> None:
 @pytest.mark.parametrize("wait", SessionWait)
 def test_every_wait_has_a_series_even_when_no_session_is_there(wait: SessionWait) -> None:
     assert wait.value in values(text_of(), "openmsmq_sessions", "waits_for")  # type: ignore[operator]
+
+
+def test_packets_of_multicast_are_counted_by_what_became_of_them() -> None:
+    counts = {"sent": 9, "repaired": 2, "asked": 4, "lost": 1, "duplicate": 3, "refused": 5}
+    vitals = api.Vitals(
+        multicast_packets=counts, multicast_sources=6, multicast_backlog_bytes=70_000
+    )
+    text = text_of(status(vitals=vitals))
+    assert values(text, "openmsmq_multicast_packets_total", "event") == counts
+    assert values(text, "openmsmq_multicast_sources") == 6
+    assert values(text, "openmsmq_multicast_backlog_bytes") == 70_000

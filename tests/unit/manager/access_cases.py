@@ -32,7 +32,7 @@ Ask = Callable[[api.AnyRequest], api.AnyReply | None]
 
 def only(user: Sid, rights: int) -> bytes:
     """A descriptor that gives somebody these rights, and administrators all."""
-    everything = AccessEntry(ADMINISTRATORS, 0xF00FF)
+    everything = AccessEntry(ADMINISTRATORS, 0x10000000)
     entries = (everything, AccessEntry(user, rights)) if rights else (everything,)
     return encode(Descriptor(ADMINISTRATORS, b"", entries))
 
@@ -287,7 +287,7 @@ TABLE = [
     Row(api.AbortBatch, "----y-y-", lambda _: api.AbortBatch(VICTIMS_QUERY, 0), "another's"),
     Row(api.ForgetQuery, "-y-yyyyy", lambda _: api.ForgetQuery("mine")),
     Row(api.ForgetQuery, "----y-y-", lambda _: api.ForgetQuery(VICTIMS_QUERY), "another's"),
-    # Receipts.
+    # Vouchers.
     Row(
         api.SendOnce,
         "-y-yyyyy",
@@ -296,9 +296,9 @@ TABLE = [
         ),
     ),
     Row(
-        api.GetReceipt,
+        api.GetVoucher,
         "-y-yyyyy",
-        lambda _: api.GetReceipt("mine"),
+        lambda _: api.GetVoucher("mine"),
         # One queue manager may serve all kinds of callers: then this key was used before.
         errors=("", "MQ_ERROR_MESSAGE_NOT_FOUND"),
     ),

@@ -193,6 +193,7 @@ def test_a_failure_stands_in_the_history_with_its_status_time_code_and_address(
         link.closed(status, "It said no.", after(2_000), wanted=True)
     else:
         link.connect_failed(status, after(2_000))
+    assert len(link.history) == (2 if stage == "opening" else 1)
     event = link.history[-1]
     assert (event.status, event.time_s) == (status, START.unix_s + 2)
     assert event.error & 0x80000000

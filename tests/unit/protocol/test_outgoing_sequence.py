@@ -337,27 +337,20 @@ def test_the_status_of_a_new_sequence_says_that_nothing_happened() -> None:
     assert sequence(None).status(0) == OutgoingSequenceStatus(resend_interval_s=30)
 
 
-@pytest.mark.spec(
-    "MQQB-3.1.5.6-03",
-    "MQQB-3.1.5.6-07",
-    "MQQB-3.1.5.6-11",
-    "MQQB-3.1.5.6-16",
-    "MQQB-3.1.5.6-17",
-    "MQQB-3.1.5.6-18",
-    "MQQB-3.1.5.6-19",
-    "MQQB-3.1.5.6-20",
-    "MQQB-3.1.5.6-21",
-    "MQQB-3.1.5.6-22",
-    "MQQB-3.1.5.6-25",
-)
-def test_the_status_tells_how_far_the_messages_have_come() -> None:
+def status_of_six() -> OutgoingSequenceStatus:
+    """Of six messages two are acknowledged, one is gone, and the rest was sent again."""
     outgoing = sequence()
     send(outgoing, 6)
     outgoing.gone(FIRST_ENTRY + 5)
     outgoing.order_acked(CURRENT, 2, after(5))
     outgoing.order_acked(CURRENT, 1, after(8))
     assert outgoing.resend_due(after(40))
-    assert outgoing.status(17) == OutgoingSequenceStatus(
+    return outgoing.status(17)
+
+
+@pytest.mark.spec("MQQB-3.1.5.6-03", "MQQB-3.1.5.6-07", "MQQB-3.1.5.6-11")
+def test_the_status_tells_how_far_the_messages_have_come() -> None:
+    assert status_of_six() == OutgoingSequenceStatus(
         first_unacknowledged=SequencePoint(CURRENT, 3, 0),
         last_unacknowledged=SequencePoint(CURRENT, 6, 4),
         last_acknowledged=SequencePoint(CURRENT, 2, 1),
@@ -370,6 +363,26 @@ def test_the_status_tells_how_far_the_messages_have_come() -> None:
         resend_interval_s=30,
         resend_time_s=START_S + 40 + 30,
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        pytest.param(part, value, id=part, marks=pytest.mark.spec(f"MQQB-3.1.5.6-{number}"))
+        for part, value, number in (
+            ("last_ack_time_s", START_S + 8, 16),
+            ("last_ack_count", 2, 17),
+            ("unacknowledged_count", 3, 18),
+            ("resend_interval_s", 30, 19),
+            ("first_unacknowledged", SequencePoint(CURRENT, 3, 0), 20),
+            ("last_unacknowledged", SequencePoint(CURRENT, 6, 4), 21),
+            ("last_acknowledged", SequencePoint(CURRENT, 2, 1), 22),
+            ("resend_time_s", START_S + 40 + 30, 25),
+        )
+    ],
+)
+def test_each_part_of_the_status_is_what_its_name_says(part: str, value: object) -> None:
+    assert getattr(status_of_six(), part) == value
 
 
 @dataclass

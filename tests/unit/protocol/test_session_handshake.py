@@ -53,15 +53,17 @@ def acceptor(config: TransferConfig = CONFIG) -> Session:
 
 
 def only_establish(session: Session) -> EstablishConnection:
-    (packet,) = written(session.take_outputs())
-    assert isinstance(packet, EstablishConnection)
-    return packet
+    packets = written(session.take_outputs())
+    assert len(packets) == 1
+    assert isinstance(packets[0], EstablishConnection)
+    return packets[0]
 
 
 def only_parameters(session: Session) -> ConnectionParameters:
-    (packet,) = written(session.take_outputs())
-    assert isinstance(packet, ConnectionParameters)
-    return packet
+    packets = written(session.take_outputs())
+    assert len(packets) == 1
+    assert isinstance(packets[0], ConnectionParameters)
+    return packets[0]
 
 
 @pytest.mark.spec(
@@ -76,7 +78,12 @@ def only_parameters(session: Session) -> ConnectionParameters:
 )
 def test_an_initiator_introduces_itself_as_soon_as_it_is_connected() -> None:
     session = initiator(remote=PEER)
-    (packet,) = written(session.take_outputs())
+    outputs = session.take_outputs()
+    (raw,) = of_type(outputs, Written)
+    base_flags, internal_flags = raw.data[2], raw.data[18]
+    assert base_flags & 0x08
+    assert internal_flags & 0x0F == 2
+    (packet,) = written(outputs)
     assert packet == EstablishConnection(
         establish_header.EstablishHeader(LOCAL, PEER, at(0).ticks_ms, 0x0310)
     )
@@ -115,12 +122,25 @@ def test_an_acceptor_waits_to_be_asked() -> None:
     assert session.state is SessionState.AWAITING_ESTABLISH
 
 
+def marks_of(session: Session) -> tuple[int, int]:
+    """The flags of the base header and of the internal header of the packet that was written."""
+    (output,) = of_type(session.take_outputs(), Written)
+    return output.data[2], output.data[18]
+
+
+@pytest.mark.spec(
+    "MQQB-3.1.5.3.1-02", "MQQB-3.1.5.3.1-03", "MQQB-3.1.5.3.1-04", "MQQB-3.1.5.3.1-05"
+)
+def test_the_answer_of_an_acceptor_is_an_internal_packet_of_type_2_that_refuses_nothing() -> None:
+    session = acceptor()
+    session.receive_data(establish(PEER, LOCAL), at(0))
+    base_flags, internal_flags = marks_of(session)
+    assert base_flags & 0x08
+    assert internal_flags == 2
+
+
 @pytest.mark.spec(
     "MQQB-3.1.5.3.1-01",
-    "MQQB-3.1.5.3.1-02",
-    "MQQB-3.1.5.3.1-03",
-    "MQQB-3.1.5.3.1-04",
-    "MQQB-3.1.5.3.1-05",
     "MQQB-3.1.5.3.1-07",
     "MQQB-3.1.5.3.1-08",
     "MQQB-3.1.5.3.1-09",
@@ -185,9 +205,6 @@ def test_whoever_looks_for_hosts_with_msmq_finds_the_bytes_of_one(server: Guid, 
 
 @pytest.mark.spec(
     "MQQB-3.1.5.3.2-03",
-    "MQQB-3.1.5.3.2-04",
-    "MQQB-3.1.5.3.2-05",
-    "MQQB-3.1.5.3.2-06",
     "MQQB-3.1.5.3.2-07",
     "MQQB-3.1.5.3.2-08",
     "MQQB-3.1.5.3.2-09",
@@ -204,6 +221,16 @@ def test_an_initiator_that_was_answered_says_its_timeouts_and_window() -> None:
     assert packet.parameters.ack_timeout_ms == 20_300
     assert packet.parameters.window == 64
     assert session.state is SessionState.AWAITING_PARAMETERS_REPLY
+
+
+@pytest.mark.spec("MQQB-3.1.5.3.2-04", "MQQB-3.1.5.3.2-05", "MQQB-3.1.5.3.2-06")
+def test_the_parameters_of_an_initiator_are_an_internal_packet_of_type_3() -> None:
+    session = initiator(remote=PEER)
+    session.take_outputs()
+    session.receive_data(establish(LOCAL, PEER), at(0))
+    base_flags, internal_flags = marks_of(session)
+    assert base_flags & 0x08
+    assert internal_flags == 3
 
 
 @pytest.mark.spec("MQQB-3.1.5.3.2-02")

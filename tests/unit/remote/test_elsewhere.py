@@ -26,7 +26,7 @@ from openmsmq.model.errors import (
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, DirectProtocol, LocalQueueName
-from openmsmq.model.queue import AccessMode
+from openmsmq.model.queue import AccessMode, RemoteReadState
 from openmsmq.remote.elsewhere import Invoke, Output, Over, QueueElsewhere, Tell
 from openmsmq.wire.message_bytes import for_remote_reader
 from openmsmq.wire.rpc import remote_read as rpc
@@ -146,6 +146,26 @@ def test_nothing_is_asked_of_a_queue_before_it_is_open() -> None:
     assert far.code() == InvalidHandle.code
 
 
+@pytest.mark.spec("MQDMPR-3.1.1.16-09")
+def test_a_handle_is_known_here_then_on_both_sides_and_then_of_no_use() -> None:
+    assert {state.name for state in RemoteReadState} == {"NONE", "OPENED", "READY_FOR_READ"}
+    far = Far()
+    assert far.queue.state is RemoteReadState.OPENED
+    assert far.ask(api.Receive(9)) == []
+    assert far.code() == InvalidHandle.code
+    far.open()
+    assert far.queue.state is RemoteReadState.READY_FOR_READ
+    started(far.ask(api.Receive(9)))
+    far.queue.lost(QueueNotAvailable("the cable is cut"))
+    assert far.queue.state is RemoteReadState.NONE
+    left = Far().open()
+    left.queue.leave()
+    assert left.queue.state is RemoteReadState.NONE
+    refused = Far()
+    refused.queue.threw(refused.opening.number, QueueNotFound.code)
+    assert refused.queue.state is RemoteReadState.NONE
+
+
 @pytest.mark.spec("MQRR-3.1.4.2-15", "MQRR-3.1.4.2-16")
 @pytest.mark.parametrize(
     ("status", "error"),
@@ -239,7 +259,7 @@ def test_what_is_only_looked_at_needs_no_second_step() -> None:
     assert (asked.action, asked.timeout_ms) == (Action.PEEK_CURRENT, 0xFFFF_FFFF)
     assert far.answer(invoke, message()) == []
     [told] = far.told
-    assert isinstance(told.reply, api.Entries)
+    assert packet_in(told) == GIVEN
 
 
 @pytest.mark.parametrize(

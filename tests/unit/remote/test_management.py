@@ -90,6 +90,7 @@ def test_private_queues_are_listed_by_path_name(program: Door) -> None:
     assert sorted(names) == [rf"ALPHA\{LEDGER}", rf"ALPHA\{ORDERS}"]
 
 
+@pytest.mark.spec("MQMQ-2.3.11.1-01")
 def test_active_queues_are_those_with_messages_readers_or_another_end(
     hall: Hall, program: Door
 ) -> None:
@@ -106,7 +107,9 @@ def test_active_queues_are_those_with_messages_readers_or_another_end(
     assert len(values(program, MACHINE, 1)[0][1]) == 2
 
 
-@pytest.mark.spec("MQMR-3.1.4.2-01", "MQMR-3.1.4.2-02", "MQMR-3.1.4.2-05", "MQMR-3.1.4.2-06")
+@pytest.mark.spec(
+    "MQMR-3.1.4.2-01", "MQMR-3.1.4.2-02", "MQMR-3.1.4.2-05", "MQMR-3.1.4.2-06", "MQMQ-2.3.11.4-01"
+)
 def test_the_computer_is_disconnected_and_connected(program: Door) -> None:
     assert act(program, MACHINE, "DISCONNECT") == 0
     assert values(program, MACHINE, 4) == [(31, "DISCONNECTED")]
@@ -126,7 +129,15 @@ def test_tidying_up_deletes_no_message(hall: Hall, program: Door) -> None:
 # Queues that are here.
 
 
-@pytest.mark.spec("MQMR-3.1.4.1-04", "MQMR-3.1.4.1-07", "MQMR-3.1.4.1-17")
+@pytest.mark.spec(
+    "MQMR-3.1.4.1-04",
+    "MQMR-3.1.4.1-07",
+    "MQMR-3.1.4.1-17",
+    "MQMQ-2.3.12.3-01",
+    "MQMQ-2.3.12.4-01",
+    "MQMQ-2.3.12.5-01",
+    "MQMQ-2.3.12.6-01",
+)
 def test_a_queue_tells_of_itself(hall: Hall, program: Door) -> None:
     hall.ok(api.ChangeQueue(ORDERS, journaling=True))
     hall.send(b"one", b"two")
@@ -150,10 +161,12 @@ def test_a_queue_tells_of_itself(hall: Hall, program: Door) -> None:
     ]
 
 
+@pytest.mark.spec("MQMQ-2.3.12.5-01")
 def test_a_transactional_queue_says_so(program: Door) -> None:
     assert values(program, queue(r"DIRECT=OS:ALPHA\private$\ledger"), 5) == [(31, "YES")]
 
 
+@pytest.mark.spec("MQMQ-2.3.12.3-01")
 def test_a_system_queue_belongs_to_the_machine(program: Door) -> None:
     target = queue(r"DIRECT=OS:ALPHA\SYSTEM$;DEADLETTER")
     assert values(program, target, 3, 4, 7) == [(31, "MACHINE"), (31, "LOCAL"), (19, 0)]
@@ -176,7 +189,7 @@ def test_subqueues_are_counted_and_named(hall: Hall, program: Door) -> None:
 # Queues that lead elsewhere.
 
 
-@pytest.mark.spec("MQMR-3.1.4.1-15")
+@pytest.mark.spec("MQMR-3.1.4.1-15", "MQMQ-2.3.12.4-01", "MQMQ-2.3.12.5-01", "MQMQ-2.3.12.6-01")
 def test_an_outgoing_queue_tells_of_itself(hall: Hall, program: Door) -> None:
     send_away(hall, b"one", b"two")
     [status] = hall.ok(api.ListOutgoing(AWAY)).queues

@@ -142,6 +142,7 @@ def test_only_a_queue_for_moving_is_opened_as_a_target(reader: Reader) -> None:
         assert reader.fault(Operation.OPEN_QUEUE_FOR_MOVE, stub) == INVALID_PARAMETER
 
 
+@pytest.mark.spec("MQDMPR-3.1.1.16-03")
 def test_two_handles_have_nothing_in_common(reader: Reader) -> None:
     first, second = reader.open(), reader.open()
     assert first[:4] == second[:4] == bytes(4)
@@ -459,6 +460,7 @@ def test_a_reader_gets_as_much_of_the_body_as_it_wants(
     hall.send(b"some body")
     context = reader.open()
     [whole] = reader.peek(context).sections
+    assert whole.size_alloc == len(whole.data) == struct.unpack_from("<I", whole.data, 8)[0]
     parts = reader.peek(context, max_body_bytes=size).sections
     if size == 9:
         assert parts == (whole,)

@@ -101,14 +101,38 @@ _COUNTED: Final = {
 
 
 @app.command("list")
-def list_(context: typer.Context, kind: KindArgument, json: JsonOption = False) -> None:
-    """List all objects of a kind."""
+def list_(
+    context: typer.Context,
+    kind: KindArgument,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only those of which this is true, as 'quota_kb >= 100'; all of several.",
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="PROPERTY", help="By this property, not by name.")
+    ] = None,
+    descending: Annotated[
+        bool, typer.Option("--descending", help="The highest of the property first.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """List the objects of a kind: all of them, or those that meet conditions.
+
+    A condition is a property as `--json` names it, one of = != < > <= >=, and a value.
+    """
     # Other commands do not pay for loading it.
     from openmsmq.directory.naming import sorted_by_name
+    from openmsmq.directory.questions import SortKey, read_condition, read_each
 
     with connected(context) as manager:
+        conditions = [read_condition(kind, each) for each in where or ()]
+        order = [SortKey(sort, descending)] if sort else []
         image = manager.read_directory()
-    _print_objects(kind, sorted_by_name(image.of_kind(kind).values(), image), image, json=json)
+        found = list(read_each(image, kind, conditions, order))
+    _print_objects(kind, found if sort else sorted_by_name(found, image), image, json=json)
 
 
 @app.command()

@@ -46,7 +46,7 @@ def send(
     send in a transaction, or with `SINGLE_MESSAGE`.
     """
     handle = queue.handle(AccessMode.SEND) or (yield from queue.opening(AccessMode.SEND))
-    number = number_of(transaction)
+    number = number_of(transaction, queue.context)
     builder, formatter = queue.builder, queue.formatter
     if isinstance(body, OutgoingMessage):
         body = _message(body, options)
@@ -79,7 +79,7 @@ def send_many(
     under_way: deque[int] = deque()
     sent: list[MessageId] = []
     refused: list[Exception] = []
-    number = number_of(transaction)
+    number = number_of(transaction, queue.context)
     protect = yield from queue.protecting(OutgoingMessage(**options))
     try:
         for packets in _packets(queue, bodies, options, number != 0, refused, protect):
@@ -104,7 +104,7 @@ def send_packets(
 ) -> Steps[list[MessageId]]:
     """Send whole packets as they are, in one call, all or none of them; gives as what."""
     handle = queue.handle(AccessMode.SEND) or (yield from queue.opening(AccessMode.SEND))
-    sent = yield from ask(api.Send(handle, list(packets), number_of(transaction)))
+    sent = yield from ask(api.Send(handle, list(packets), number_of(transaction, queue.context)))
     return [MessageId(queue.context.manager, number) for number in sent.numbers]
 
 
@@ -332,7 +332,7 @@ def move(
     into = queue.beside(target) if isinstance(target, str) else target
     handle = queue.handle(AccessMode.RECEIVE) or (yield from queue.opening(AccessMode.RECEIVE))
     there = into.handle(AccessMode.MOVE) or (yield from into.opening(AccessMode.MOVE))
-    yield from ask(api.Move(handle, lookup_id, there, number_of(transaction)))
+    yield from ask(api.Move(handle, lookup_id, there, number_of(transaction, queue.context)))
 
 
 def properties(queue: QueueHandle) -> Steps[api.QueueStatus]:

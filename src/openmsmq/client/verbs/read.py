@@ -75,7 +75,7 @@ def _receive(
     transaction: TransactionHandle | None,
     body_max_bytes: int | None,
 ) -> Steps[list[ReceivedMessage]]:
-    number = number_of(transaction)
+    number = number_of(transaction, queue.context)
     if queue.has_late and not peeking:
         kept = yield from _late(queue, number)
         if kept is not None:
@@ -235,7 +235,7 @@ def _find(
         request,
         handle=handle,
         timeout_ms=_milliseconds(timeout),
-        transaction=number_of(transaction),
+        transaction=number_of(transaction, queue.context),
     )
     return _messages(queue, reply)[0]
 
@@ -259,7 +259,7 @@ def receive_by_lookup_id(
         handle,
         one_of(SeekAction, seek, "seek").value,
         lookup_id,
-        transaction=number_of(transaction),
+        transaction=number_of(transaction, queue.context),
         allow_peek=allow_peek,
         body_max_bytes=body_max_bytes,
     )
@@ -334,7 +334,7 @@ def _at_cursor(
         peeking,
         number,
         moving,
-        number_of(transaction),
+        number_of(transaction, cursor.queue.context),
         body_max_bytes=body_max_bytes,
     )
     if not isinstance(reply, api.Failed) or reply.code == BufferOverflow.code:

@@ -8,7 +8,7 @@ from openmsmq.api import messages as api
 from openmsmq.client.connections.engine import Keeper
 from openmsmq.client.context import ClientContext
 from openmsmq.client.steps import Steps, ask
-from openmsmq.model.errors import TransactionSequence
+from openmsmq.model.errors import TransactionSequence, TransactionUsage
 from openmsmq.model.identity import NIL_GUID, Guid
 from openmsmq.model.transaction import TransactionState, Xid
 
@@ -61,12 +61,20 @@ class TransactionHandle(Keeper):
 TransactionLike: TypeAlias = TransactionHandle | SingleMessage | None
 
 
-def number_of(transaction: TransactionLike) -> int:
-    """Return what a request says about its transaction."""
+def number_of(transaction: TransactionLike, context: ClientContext) -> int:
+    """Return what a request of a client says about its transaction, which must be of that client.
+
+    Each connection numbers its own. The same number may be another transaction elsewhere.
+    """
     if transaction is None:
         return 0
     if isinstance(transaction, SingleMessage):
         return api.OWN_TRANSACTION
+    if transaction.context is not context:
+        raise TransactionUsage(
+            "the transaction was begun with another connection or another queue manager: use the "
+            "queues of the object that has begun it, or send in two transactions"
+        )
     return transaction.number
 
 

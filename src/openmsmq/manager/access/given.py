@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from openmsmq.model.errors import AccessDenied, IllegalSecurityDescriptor
+from openmsmq.security.access.access import Kind, with_known_rights
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode
 from openmsmq.security.access.sids import Sid, sid_words
 
 
-def read_given(descriptor: bytes) -> Descriptor:
+def read_given(descriptor: bytes, kind: Kind) -> Descriptor:
     """Read a descriptor, or raise: one without an access list would let everybody do everything."""
     try:
         wanted = decode(descriptor)
@@ -19,7 +20,7 @@ def read_given(descriptor: bytes) -> Descriptor:
             "without an access list everybody could do everything: if that is meant, grant "
             "everyone full"
         )
-    return wanted
+    return with_known_rights(wanted, kind)
 
 
 def require_owner(caller: Caller, owner: Sid) -> None:

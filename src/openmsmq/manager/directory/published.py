@@ -74,6 +74,16 @@ class Published:
         """Return what the directory says of a queue."""
         return self._copy.image.queues.get(name.queue)
 
+    def foreign_computer(self, name: PublicFormatName) -> str:
+        """Return the computer of a queue in a system that does not speak MSMQ; empty for others.
+
+        [MQOD 3.9]
+        """
+        image = self._copy.image
+        queue = image.queues.get(name.queue)
+        owner = None if queue is None else image.managers.get(queue.manager)
+        return owner.computer_name if owner is not None and owner.foreign else ""
+
     def name_of(self, path: PathName) -> PublicFormatName:
         """Find the public queue of a path name."""
         self.require_directory(

@@ -16,6 +16,7 @@ from openmsmq.directory.rules import check
 from openmsmq.manager.directory.calls import Done, Owners, Refused
 from openmsmq.manager.directory.copy import DirectoryCopy
 from openmsmq.manager.directory.own_object import OwnObject
+from openmsmq.manager.directory.rights import with_rights_of_their_kind
 from openmsmq.manager.outputs import AskDirectory, ChangeDirectory
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
@@ -262,6 +263,7 @@ class DirectoryService:
             # The disk had no room for it when we began.
             self.open()
             before = self.copy.image
+        changes = with_rights_of_their_kind(changes)
         check(before, changes)
         real = self.copy.write(changes)
         if real:

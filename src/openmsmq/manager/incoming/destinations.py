@@ -136,6 +136,11 @@ class Destinations:
                 name = PublicFormatName(queue)
                 if destination.local:
                     destination.queue = self._or_none(lambda: self._table.find_format_name(name))
+                elif (foreign := self._table.connector_to(name)) is not None:
+                    # It has reached the last queue manager that there is on its way.
+                    destination.local = True
+                    transactional = bool(found.flags & user.TRANSACTION)
+                    destination.queue = foreign.transactional_twin if transactional else foreign
                 else:
                     destination.route = name
             case _:

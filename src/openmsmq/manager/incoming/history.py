@@ -24,7 +24,12 @@ class History:
     def __init__(self, base: Foundation) -> None:
         config, now = base.config.transfer, base.started
         self._ledger = base.ledger
-        self.filter = DuplicateFilter(config.duplicates_max, config.duplicates_kept_ms)
+        kept_ms = config.duplicates_kept_ms
+        if base.config.http.enabled:
+            # Sessions send again as soon as there is a connection. Over HTTP a sender's pauses grow
+            # to hours, and nobody calls him when we are back: he is still to be known then (S-31).
+            kept_ms = max(kept_ms, config.resends_ms)
+        self.filter = DuplicateFilter(config.duplicates_max, kept_ms)
         self._next_record = 0
         self._fresh: dict[bytes, bool] = {}
         """What came in this turn, and whether it is recoverable."""

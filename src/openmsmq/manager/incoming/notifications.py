@@ -10,7 +10,7 @@ about is the same question (C-149).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from openmsmq.directory.image import DirectoryImage
@@ -69,14 +69,23 @@ class Notifications:
         self._reporter = reporter
         self._keys = keys
 
-    def tell_owners(self, changes: Iterable[Change], before: DirectoryImage, now: Instant) -> None:
-        """Tell the owners of changed objects. [MQCN 3.3.4.1]"""
+    def tell_owners(self, changes: Sequence[Change], before: DirectoryImage, now: Instant) -> None:
+        """Tell the owners of changed objects, if they understand it. [MQCN 3.3.4.1]"""
+        # A foreign computer may come into the directory together with its queues.
+        foreign = {
+            change.identifier
+            for change in changes
+            if isinstance(change, QueueManagerInfo) and change.foreign
+        }
         server = self._server(before)
         tells_old = self._tells_old(before)
         left_count = SIGNED_NOTIFICATIONS_MAX_COUNT
         for change in changes:
             owner, event = _event_of(change, before)
             if owner in (NIL_GUID, self._counters.identifier):
+                continue
+            known = before.managers.get(owner)
+            if owner in foreign or (known is not None and known.foreign):
                 continue
             packet = self._packet(
                 owner, ManagerNotification(event, change.identifier, server).encode()

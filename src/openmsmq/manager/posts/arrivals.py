@@ -30,7 +30,7 @@ from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import GUID_BYTES, NIL_GUID, SequenceId
-from openmsmq.model.names import DirectFormatName, IllegalName, LocalQueueName, read_path
+from openmsmq.model.names import DirectFormatName, IllegalName, LocalQueueName, PathName, read_path
 from openmsmq.protocol.incoming_sequence import Verdict
 from openmsmq.protocol.posts import PostAnswer, ReceivedPost
 from openmsmq.security.certificate_facts import described
@@ -145,7 +145,7 @@ class PostArrivals:
     def _queue(self, path: str) -> LocalQueue | None:
         """Find the queue to which the driver has let a post through."""
         try:
-            name = read_path(f".\\{path}").queue
+            name = _read_path(path).queue
             return self._table.find_here(name) if isinstance(name, LocalQueueName) else None
         except (MsmqError, IllegalName):
             return None
@@ -209,6 +209,12 @@ def _own_hosts(config: ManagerConfig) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _subject_of(certificate: bytes) -> str:
     return described(certificate).subject
+
+
+@lru_cache(maxsize=1_024)
+def _read_path(path: str) -> PathName:
+    """Read the path of a queue of this computer; those that posts name are always the same."""
+    return read_path(f".\\{path}")
 
 
 def _is_place_for_receipts(url: str) -> bool:

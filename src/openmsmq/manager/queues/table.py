@@ -150,6 +150,9 @@ class QueueTable(QueueRegistry):
             case PrivateFormatName():
                 local = name.queue_manager == self._counters.identifier
             case PublicFormatName():
+                foreign = self.connector_to(name)
+                if foreign is not None:
+                    return foreign
                 local = name.queue in self._by_identifier or not self.published.is_elsewhere(name)
             case _:
                 local = True
@@ -202,6 +205,11 @@ class QueueTable(QueueRegistry):
             twin = self._connector_queue(ConnectorFormatName(connector, transactional=True))
             queue.take_part(twin)
         return queue
+
+    def connector_to(self, name: PublicFormatName) -> LocalQueue | None:
+        """Find the queue of the connector to a foreign queue of the directory; None for others."""
+        computer = self.published.foreign_computer(name)
+        return self.connector_of(computer) if computer else None
 
     def _connector_queue(self, name: ConnectorFormatName) -> LocalQueue:
         """Find a connector queue; one that the configuration asks for comes into being."""

@@ -23,7 +23,13 @@ from openmsmq.model.access import QueueAccess
 from openmsmq.model.clock import Instant
 from openmsmq.model.directory import DirectoryRole
 from openmsmq.model.errors import PropertyNotAllowed
-from openmsmq.security.access.access import LOCKED, MANAGER_DEFAULT, QUEUE_DEFAULT
+from openmsmq.security.access.access import (
+    LOCKED,
+    MANAGER,
+    MANAGER_DEFAULT,
+    QUEUE,
+    QUEUE_DEFAULT,
+)
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import BadDescriptor, Descriptor, decode, encode_given
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid, is_sid
@@ -79,7 +85,8 @@ class AccessRequests:
     ) -> None:
         """Change a descriptor; what of it changes says which right that needs."""
         default = QUEUE_DEFAULT if request.name else MANAGER_DEFAULT
-        wanted = read_given(request.descriptor or default)
+        kind = QUEUE if request.name else MANAGER
+        wanted = read_given(request.descriptor or default, kind)
         before = self._current(request.name)
         if not wanted.owner:
             wanted = msgspec.structs.replace(wanted, owner=before.owner)
@@ -87,7 +94,7 @@ class AccessRequests:
         if changes_owner:
             self._require(state.caller, request.name, _OWN)
             require_owner(state.caller, Sid(wanted.owner))
-        same_list = (wanted.entries, wanted.group) == (before.entries, before.group)
+        same_list = wanted == msgspec.structs.replace(before, owner=wanted.owner)
         if not (changes_owner and same_list):
             self._require(state.caller, request.name, _CHANGE)
         self._write(state, call, request.name, wanted, now)

@@ -8,6 +8,7 @@ import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.manager.access.given import read_given, require_owner
+from openmsmq.manager.directory.known_ways import KnownWays
 from openmsmq.manager.directory.published import is_public
 from openmsmq.manager.directory.service import DirectoryService
 from openmsmq.manager.notices import NoticeKind
@@ -58,8 +59,9 @@ from openmsmq.model.queue import (
     QueueProperties,
     ShareMode,
 )
+from openmsmq.model.topology import ManagerRole
 from openmsmq.protocol.pgm.limits import MULTICAST_GROUPS_MAX_COUNT
-from openmsmq.security.access.access import QUEUE_DEFAULT, queue_descriptor
+from openmsmq.security.access.access import QUEUE, QUEUE_DEFAULT, queue_descriptor
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.descriptors import encode, encode_given
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid
@@ -87,6 +89,7 @@ class Administration:
         table: QueueTable,
         sessions: Sessions,
         directory: DirectoryService,
+        ways: KnownWays,
     ) -> None:
         self._config = base.config
         self._counters = base.counters
@@ -96,6 +99,7 @@ class Administration:
         self._table = table
         self._sessions = sessions
         self._directory = directory
+        self._ways = ways
         self.store_problem = ""
         self._store_problem_since_s = 0
         self._vitals = api.Vitals()
@@ -253,7 +257,7 @@ class Administration:
             transactional, owner = target.properties.transactional, self._owner_of(target, name)
         else:
             name, is_here = parse_format_name(target.name), isinstance(target, ForeignQueue)
-            transactional, owner = False, bytes(NIL_GUID)
+            transactional, owner = False, self._owner_named(name)
         return api.Opened(
             opened.handle,
             target.name,
@@ -267,6 +271,9 @@ class Administration:
     def _owner_of(self, queue: LocalQueue, name: FormatName) -> bytes:
         if queue.is_public:
             return bytes(self._counters.identifier)
+        return self._owner_named(name)
+
+    def _owner_named(self, name: FormatName) -> bytes:
         if isinstance(name, PublicFormatName):
             return bytes(self._table.published.owner_of(name))
         return bytes(NIL_GUID)
@@ -310,7 +317,7 @@ class Administration:
 
     def foreign_name(self, name: str) -> str:
         """Return the format name of a queue of a foreign computer."""
-        return _remote_names(name).format_name
+        return self._remote_names(name).format_name
 
     def _private_name(self, queue: LocalQueue) -> str:
         manager = self._counters.identifier
@@ -404,7 +411,23 @@ class Administration:
             unreached_count=self._sessions.failed_count,
             resend_count=self._sessions.resend_count,
             staged_bytes=totals.staged_bytes,
+            roles=[role.value for role in self._roles()],
         )
+
+    def _roles(self) -> list[ManagerRole]:
+        """Return what the queue manager does for others: by its doors, and by the directory.
+
+        It routes when the directory says so: until then nobody brings it messages of others.
+        """
+        roles = list(self._config.roles)
+        own = self._directory.copy.image.managers.get(self._counters.identifier)
+        if own is not None and own.routing_server:
+            roles.append(ManagerRole.ROUTING_SERVER)
+            if self._ways.routes.is_site_gate:
+                roles.append(ManagerRole.SITE_GATE)
+        if self._config.directory.serves_others:
+            roles.append(ManagerRole.DIRECTORY_SERVER)
+        return roles
 
     def _format_name(self, queue: LocalQueue) -> FormatName:
         if queue.is_connector or queue.can.lead_away:
@@ -422,7 +445,7 @@ def _descriptor_for(caller: Caller, given: bytes) -> bytes:
     """Return the descriptor of a new queue; what an administrator makes belongs to all of them."""
     if not given:
         return b"" if caller.is_administrator else encode(queue_descriptor(caller.user))
-    wanted = read_given(given)
+    wanted = read_given(given, QUEUE)
     if wanted.owner:
         require_owner(caller, Sid(wanted.owner))
     else:

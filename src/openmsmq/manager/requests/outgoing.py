@@ -132,6 +132,7 @@ class OutgoingRequests:
             next_place=_place(sequence.next),
             last_ack_count=sequence.last_ack_count,
             resend_interval_s=sequence.resend_interval_s,
+            open_count=queue.open_count,
         )
 
     def _state_of(self, outgoing: OutgoingQueue) -> OutgoingQueueState:

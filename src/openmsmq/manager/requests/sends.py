@@ -13,8 +13,8 @@ from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.queues.targets import MulticastTarget, QueueList, in_its_kind
 from openmsmq.manager.requests.multicast.sends import MulticastSends
 from openmsmq.manager.requests.sending import Sending
-from openmsmq.manager.transactions.receipts import Receipts
 from openmsmq.manager.transactions.requests import TransactionRequests
+from openmsmq.manager.transactions.vouchers import Vouchers
 from openmsmq.manager.transactions.work import Transaction
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import (
@@ -24,10 +24,10 @@ from openmsmq.model.errors import (
     QueueDeleted,
     TransactionUsage,
 )
-from openmsmq.model.limits import RECEIPT_WINDOW_S, SEND_MAX_COUNT, STAGED_MAX_AGE_S
+from openmsmq.model.limits import SEND_MAX_COUNT, STAGED_MAX_AGE_S, VOUCHER_WINDOW_S
 from openmsmq.model.queue import AccessMode
 from openmsmq.security.access.callers import Caller
-from openmsmq.storage.records import ReceiptRecord, StagedSend
+from openmsmq.storage.records import StagedSend, VoucherRecord
 
 
 class SendRequests:
@@ -41,7 +41,7 @@ class SendRequests:
         transactions: TransactionRequests,
         replies: Replies,
         access: AccessControl,
-        receipts: Receipts,
+        vouchers: Vouchers,
         multicast: MulticastSends,
     ) -> None:
         self._config = config
@@ -50,14 +50,14 @@ class SendRequests:
         self._transactions = transactions
         self._replies = replies
         self._access = access
-        self._receipts = receipts
+        self._vouchers = vouchers
         self._multicast = multicast
 
     def serve(self, handlers: Handlers) -> None:
         """Say which requests are carried out here."""
         handlers.add(api.Send, self.send)
         handlers.add(api.SendOnce, self.send_once)
-        handlers.add(api.GetReceipt, self.get_receipt)
+        handlers.add(api.GetVoucher, self.get_voucher)
 
     def send(self, state: Connection, call: int, request: api.Send, now: Instant) -> None:
         """Put messages into a queue, or into all queues of a list: all of them or none."""
@@ -69,37 +69,37 @@ class SendRequests:
             self._replies.answer_when_done(state.id, call, sent)
 
     def send_once(self, state: Connection, call: int, request: api.SendOnce, now: Instant) -> None:
-        """Put a message into a queue, unless it was done before; the receipt comes with it."""
+        """Put a message into a queue, unless it was done before; the voucher comes with it."""
         if request.transaction > 0:
             raise TransactionUsage(
                 "a message with a key is sent alone, in no transaction of others"
             )
-        receipts, key = self._receipts, request.key
-        found = receipts.find_same(state.caller, key, request.digest, now)
+        vouchers, key = self._vouchers, request.key
+        found = vouchers.find_same(state.caller, key, request.digest, now)
         before = found is not None
         if found is None:
-            receipts.make_room(state.caller, now)
+            vouchers.make_room(state.caller, now)
             send = api.Send(request.handle, [request.packet], request.transaction)
             sent = self._put(state, send, now)
-            found = ReceiptRecord(
+            found = VoucherRecord(
                 state.caller.owner_name,
                 sent.numbers[0],
                 sent.sent_time_s,
                 state.queue(request.handle).target.name,
                 request.digest,
             )
-            receipts.keep(state.caller, key, found)
+            vouchers.keep(state.caller, key, found)
         self._replies.answer_when_done(state.id, call, _reply(found, before=before))
 
-    def get_receipt(
-        self, state: Connection, call: int, request: api.GetReceipt, now: Instant
+    def get_voucher(
+        self, state: Connection, call: int, request: api.GetVoucher, now: Instant
     ) -> None:
         """Tell what was sent under a key."""
-        found = self._receipts.find(state.caller, request.key, now)
+        found = self._vouchers.find(state.caller, request.key, now)
         if found is None:
             raise MessageNotFound(
                 f"nothing is known of a message with the key {request.key!r}: none was sent, or it "
-                f"was more than {RECEIPT_WINDOW_S} s ago, or by somebody else"
+                f"was more than {VOUCHER_WINDOW_S} s ago, or by somebody else"
             )
         self._replies.answer_when_done(state.id, call, _reply(found, before=True))
 
@@ -224,6 +224,6 @@ class SendRequests:
                 self._transactions.end_abort(part, now)
 
 
-def _reply(found: ReceiptRecord, *, before: bool) -> api.Receipt:
-    until_s = found.sent_time_s + RECEIPT_WINDOW_S
-    return api.Receipt(found.number, found.sent_time_s, found.queue, until_s, before)
+def _reply(found: VoucherRecord, *, before: bool) -> api.Voucher:
+    until_s = found.sent_time_s + VOUCHER_WINDOW_S
+    return api.Voucher(found.number, found.sent_time_s, found.queue, until_s, before)

@@ -12,12 +12,12 @@ from openmsmq.manager.turn.writes import Writes
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
 from openmsmq.storage import records
-from openmsmq.storage.records import BatchRecord, ReceiptRecord
+from openmsmq.storage.records import BatchRecord, VoucherRecord
 
 if TYPE_CHECKING:
     from openmsmq.manager.queues.connections import Connection
-    from openmsmq.manager.transactions.receipts import Receipts
     from openmsmq.manager.transactions.requests import TransactionRequests
+    from openmsmq.manager.transactions.vouchers import Vouchers
     from openmsmq.manager.transactions.work import Transaction, TransactionWork
 
 
@@ -264,20 +264,20 @@ class LastBatchChanged(Effect):
         return {"query": self.query, "batch": None if self.after is None else self.after.batch}
 
 
-class ReceiptChanged(Effect):
-    """There is a receipt for a key, or none any more."""
+class VoucherChanged(Effect):
+    """There is a voucher for a key, or none any more."""
 
-    __slots__ = ("after", "before", "owner", "place", "receipts")
+    __slots__ = ("after", "before", "owner", "place", "vouchers")
 
     def __init__(
         self,
-        receipts: Receipts,
+        vouchers: Vouchers,
         owner: str,
         place: bytes,
-        before: ReceiptRecord | None,
-        after: ReceiptRecord | None,
+        before: VoucherRecord | None,
+        after: VoucherRecord | None,
     ) -> None:
-        self.receipts = receipts
+        self.vouchers = vouchers
         self.owner = owner
         self.place = place
         self.before = before
@@ -285,11 +285,11 @@ class ReceiptChanged(Effect):
 
     def apply(self) -> None:
         """Know it, so that the same is not sent twice in one turn."""
-        self.receipts.changed(self.owner, self.place, self.after)
+        self.vouchers.changed(self.owner, self.place, self.after)
 
     def store(self, writes: Writes) -> None:
         """Write it, or remove it."""
-        key = records.receipt_key(self.place)
+        key = records.voucher_key(self.place)
         if self.after is None:
             writes.delete(key)
         else:
@@ -298,9 +298,9 @@ class ReceiptChanged(Effect):
     def revert(self, _: MsmqError, /) -> None:
         """Know the one before."""
         if self.after is None and self.before is not None:
-            self.receipts.put_back(self.owner, self.place, self.before)
+            self.vouchers.put_back(self.owner, self.place, self.before)
         else:
-            self.receipts.changed(self.owner, self.place, self.before)
+            self.vouchers.changed(self.owner, self.place, self.before)
 
     def describe(self) -> dict[str, Plain]:
         """Return whose it is, and the number of the message."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from openmsmq.model.names.direct import DirectFormatName
 from openmsmq.model.names.errors import IllegalName
+from openmsmq.model.names.local import QueueOnComputer
 from openmsmq.model.names.parts import fold
 from openmsmq.model.names.paths import PathName
 
@@ -20,6 +22,16 @@ RECEIPTS_QUEUE: Final = "private$\\order_queue$"
 """Where the receipts for transactional messages come; it has a URL as soon as any queue has."""
 
 _AREA: Final = "/msmq/"
+
+
+_PATH_MAX_CHARACTERS: Final = 512
+"""More than any queue needs: what is kept of the paths that strangers send has a bound."""
+
+
+@lru_cache(maxsize=1_024)
+def _queue_in(path: str) -> QueueOnComputer:
+    """Return the queue that a path names, or raise `IllegalName`."""
+    return DirectFormatName.from_wire_text(f"HTTP://localhost{path}").queue
 
 
 class UrlMap:
@@ -46,8 +58,10 @@ class UrlMap:
             return alias
         if not fold(path).startswith(_AREA):
             return None
+        if len(path) > _PATH_MAX_CHARACTERS:
+            return None
         try:
-            named = DirectFormatName.from_wire_text(f"HTTP://localhost{path}").queue
+            named = _queue_in(path)
         except IllegalName:
             return None
         if not named.takes_messages:

@@ -1,7 +1,8 @@
 """The directory of another queue manager, reached over the application interface.
 
 Any of its servers answers questions. Changes go to whichever can be reached: one that has a copy
-passes them on to the original.
+passes them on to the original. Servers that were searched for are searched for again from time to
+time: there may be new ones, and some may be gone for good. [MQDMPR 3.1.3]
 """
 
 from __future__ import annotations
@@ -13,9 +14,15 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 
 from openmsmq import aio
+from openmsmq.model.clock import Instant
 from openmsmq.model.directory import NOWHERE, Change, DirectoryChanges, Position
 from openmsmq.model.errors import MsmqError, NoDirectory
-from openmsmq.runtime.limits import DIRECTORY_CALL_MS, DIRECTORY_WAIT_S
+from openmsmq.runtime.clocks import read_clocks
+from openmsmq.runtime.limits import (
+    DIRECTORY_CALL_MS,
+    DIRECTORY_SERVERS_RENEW_S,
+    DIRECTORY_WAIT_S,
+)
 
 Find: TypeAlias = Callable[[], Awaitable[tuple[str, ...]]]
 _Result = TypeVar("_Result")
@@ -35,6 +42,7 @@ class EmbeddedDirectory:
         tls: bool | str = False,
         find: Find | None = None,
         timeout_ms: int = DIRECTORY_CALL_MS,
+        clock: Callable[[], Instant] = read_clocks,
     ) -> None:
         self._servers = list(servers)
         self._settings = aio.Settings(
@@ -46,6 +54,8 @@ class EmbeddedDirectory:
             reconnect_within_s=0,
         )
         self._find = find
+        self._clock = clock
+        self._renew_at_ms = 0
         self._manager: aio.QueueManager | None = None
         self._turn = asyncio.Lock()
 
@@ -77,8 +87,7 @@ class EmbeddedDirectory:
 
     async def _ask(self, ask: _Ask[_Result]) -> _Result:
         async with self._turn:
-            if not self._servers and self._find is not None:
-                self._servers = list(await self._find())
+            await self._renew_servers()
             problems: list[str] = []
             # The connection that is there may be a dead one, so its server gets a second chance.
             for address in [*self._servers[:1], *self._servers]:
@@ -97,6 +106,18 @@ class EmbeddedDirectory:
             if self._find is not None:
                 self._servers = []
             raise NoDirectory(_all_in_vain(problems))
+
+    async def _renew_servers(self) -> None:
+        """Search for servers if there are none, or if the search was long ago."""
+        now_ms = self._clock().ticks_ms
+        if self._find is None or (self._servers and now_ms < self._renew_at_ms):
+            return
+        found = list(await self._find())
+        self._renew_at_ms = now_ms + DIRECTORY_SERVERS_RENEW_S * 1000
+        if found and self._servers[:1] != found[:1]:
+            await self._drop()
+        # Those that are known go on to be of use if nobody answers a search.
+        self._servers = found or self._servers
 
     async def _connected(self, address: str) -> aio.QueueManager:
         if self._manager is None:

@@ -40,11 +40,13 @@ PATIENCE_MS: Final = {
 class _UnderWay:
     """A request between its head and its answer."""
 
-    __slots__ = ("give_up", "place", "route", "size", "timer")
+    __slots__ = ("give_up", "place", "route", "size", "timer", "visitor")
 
-    def __init__(self, place: Place, route: Route, size: int) -> None:
+    def __init__(self, place: Place, route: Route, visitor: Visitor, size: int) -> None:
         self.place = place
         self.route = route
+        self.visitor = visitor
+        """Who has made it, if a trusted proxy has brought it for him."""
         self.size = size
         self.give_up: Callable[[], None] = lambda: None
         self.timer: asyncio.TimerHandle | None = None
@@ -62,12 +64,15 @@ class HttpConnection(asyncio.Protocol):
         )
         self._transport: asyncio.Transport
         self._outflow: Outflow
-        self._is_begun = False
-        """Whether reading may be paused by now."""
         self._under_way: dict[int, _UnderWay] = {}
         self._progress = (Phase.HEAD, 0)
         self._timer: asyncio.TimerHandle | None = None
         self._is_paused = False
+        self._has_written = False
+        """What is kept before that is not ours: TLS has tickets for the client, which leave when it
+        reads or writes, and it would wait for us while we wait for it."""
+        self._is_called = False
+        """Whether the loop is to write the answers that have come."""
         self._is_ended = False
 
     @property
@@ -92,10 +97,6 @@ class HttpConnection(asyncio.Protocol):
         )
         self._server.connections[self.number] = self
         self._arm(PATIENCE_MS[Phase.HEAD])
-        # TLS may still have the end of its greeting to send, which leaves when it has read: who
-        # let it read nothing until then would wait for ever.
-        self._outflow.begin()
-        self._is_begun = True
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
@@ -111,8 +112,7 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Let what is to leave wait, and read nothing more."""
         self._outflow.pause()
-        if self._is_begun:
-            self._look_at_reading()
+        self._look_at_reading()
 
     def resume_writing(self) -> None:
         """Go on."""
@@ -141,23 +141,24 @@ class HttpConnection(asyncio.Protocol):
             self.abort()
 
     def _judge(self, head: Head) -> Answer | None:
-        server, address = self._server, self._visitor.address
+        server = self._server
         if server.is_stopping:
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the queue manager is stopping")
         found = server.routes.find(head)
         if isinstance(found, Answer):
             return found
         place, route = found
-        refusal = route.judge(head, place, self._visitor)
+        visitor = server.proxies.client(head, self._visitor)
+        refusal = route.judge(head, place, visitor)
         if refusal is not None:
             return refusal
         size = head.length or 0
-        reason, is_its_own = server.burden.why_not(address, size)
+        reason, is_its_own = server.burden.why_not(visitor.address, size)
         if reason:
             status = HTTPStatus.TOO_MANY_REQUESTS if is_its_own else HTTPStatus.SERVICE_UNAVAILABLE
             return problem(status, f"{reason}: wait for answers, and try again", "", RETRY_AFTER)
-        server.burden.add(address, size)
-        self._under_way[head.number] = _UnderWay(place, route, size)
+        server.burden.add(visitor.address, size)
+        self._under_way[head.number] = _UnderWay(place, route, visitor, size)
         return None
 
     def _take(self, request: Request) -> None:
@@ -168,7 +169,7 @@ class HttpConnection(asyncio.Protocol):
             HTTP_ANSWER_MS / 1000, self._answer_is_late, number
         )
         give_up = under_way.route.take(
-            request, under_way.place, self._visitor, partial(self._answer, number)
+            request, under_way.place, under_way.visitor, partial(self._answer, number)
         )
         # It may be answered by now.
         under_way.give_up = give_up
@@ -178,7 +179,16 @@ class HttpConnection(asyncio.Protocol):
             return
         self._forget(number)
         self._conversation.answer(number, answer)
-        self._guarded(self._conversation.go_on)
+        if not self._is_called:
+            # Answers of one turn come together, and leave together: each write costs the kernel
+            # more than the answer costs us.
+            self._is_called = True
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_called = False
+        if not self._is_ended:
+            self._guarded(self._conversation.go_on)
 
     def _answer_is_late(self, number: int) -> None:
         under_way = self._under_way.get(number)
@@ -196,7 +206,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _forget(self, number: int) -> _UnderWay:
         under_way = self._under_way.pop(number)
-        self._server.burden.remove(self._visitor.address, under_way.size)
+        self._server.burden.remove(under_way.visitor.address, under_way.size)
         if under_way.timer is not None:
             under_way.timer.cancel()
         return under_way
@@ -207,6 +217,9 @@ class HttpConnection(asyncio.Protocol):
         data = self._conversation.take_output()
         if data:
             self._outflow.write(data)
+            if not self._has_written:
+                self._has_written = True
+                self._outflow.begin()
         # Those whose bodies will not come to their end hold nothing any more.
         if self._conversation.phase is Phase.OVER:
             kept = set(self._conversation.under_way)
@@ -224,7 +237,9 @@ class HttpConnection(asyncio.Protocol):
 
     def _look_at_reading(self) -> None:
         """Read no more than there is room for."""
-        wanted = self._conversation.is_full or self._outflow.unsent_bytes > 0
+        wanted = self._conversation.is_full or (
+            self._has_written and self._outflow.unsent_bytes > 0
+        )
         if wanted != self._is_paused and not self._transport.is_closing():
             self._is_paused = wanted
             if wanted:

@@ -220,6 +220,13 @@ class Conversation:
         self._waiting.append(exchange)
         if "content-length" in headers and "transfer-encoding" in headers:
             problems = "it has both Content-Length and Transfer-Encoding"
+        if not event.http_version.startswith(b"1."):
+            version = event.http_version.decode("ascii")
+            answer = problem(
+                HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, f"HTTP/{version} is not spoken here"
+            )
+            self._refuse_and_end(exchange, answer)
+            return
         if problems:
             # Whoever sent this and whoever passed it on may not agree where it ends.
             self._refuse_and_end(exchange, problem(HTTPStatus.BAD_REQUEST, problems))

@@ -18,7 +18,7 @@ _FAILURES: Final = {
     "400": "The request, a header, or the name of the queue means nothing.",
     "401": "No token, or one that is not good.",
     "403": "The caller may not, or the request comes from a page in a browser.",
-    "404": "There is no such queue, or no such receipt.",
+    "404": "There is no such queue, or no such voucher.",
     "408": "The rest of the request came too late.",
     "411": "There is no Content-Length.",
     "413": f"The body is longer than {HTTP_BODY_MAX_BYTES} bytes.",
@@ -31,7 +31,7 @@ _FAILURES: Final = {
 
 def description(server: str) -> dict[str, Any]:
     """Return the description; `server` is the name of the queue manager."""
-    receipt = {"application/json": {"schema": {"$ref": "#/components/schemas/Receipt"}}}
+    voucher = {"application/json": {"schema": {"$ref": "#/components/schemas/Voucher"}}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -59,19 +59,19 @@ def description(server: str) -> dict[str, Any]:
                                     "schema": {"type": "string"},
                                 },
                                 "Location": {
-                                    "description": "The receipt, if there is a key.",
+                                    "description": "The voucher, if there is a key.",
                                     "schema": {"type": "string"},
                                 },
                             },
-                            "content": receipt,
+                            "content": voucher,
                         },
                         **_failures(),
                     },
                 }
             },
-            "/receipts/{key}": {
+            "/vouchers/{key}": {
                 "get": {
-                    "operationId": "receipt",
+                    "operationId": "voucher",
                     "summary": "Ask what was sent under a key",
                     "parameters": [
                         {
@@ -82,7 +82,7 @@ def description(server: str) -> dict[str, Any]:
                         }
                     ],
                     "responses": {
-                        "200": {"description": "This was sent.", "content": receipt},
+                        "200": {"description": "This was sent.", "content": voucher},
                         **_failures("401", "403", "404", "503"),
                     },
                 }
@@ -97,7 +97,7 @@ def description(server: str) -> dict[str, Any]:
                 }
             },
             "schemas": {
-                "Receipt": _object(
+                "Voucher": _object(
                     {
                         "message_id": r"The identifier: `{guid}\number`.",
                         "queue": "The queue.",

@@ -35,7 +35,7 @@ from openmsmq.security.access.callers import Caller
 
 QUEUES: Final = "queues"
 MESSAGES: Final = "messages"
-RECEIPTS: Final = "receipts"
+VOUCHERS: Final = "vouchers"
 DESCRIPTION: Final = "/openapi.json"
 
 REPEATED: Final = ("Idempotent-Replayed", "true")
@@ -73,7 +73,7 @@ class _Opened(msgspec.Struct, frozen=True):
 
 
 class Programs:
-    """Takes messages from programs, and tells them of their receipts."""
+    """Takes messages from programs, and tells them of their vouchers."""
 
     def __init__(
         self,
@@ -91,9 +91,9 @@ class Programs:
         self._formatter = ActiveXFormatter()
 
     def covers(self, place: Place) -> bool:
-        """Whether the path is about a queue, a receipt, or this door."""
+        """Whether the path is about a queue, a voucher, or this door."""
         first = place.path.split("/", 2)[1] if "/" in place.path else ""
-        return first in (QUEUES, RECEIPTS) or place.path == DESCRIPTION
+        return first in (QUEUES, VOUCHERS) or place.path == DESCRIPTION
 
     # By the head.
 
@@ -116,7 +116,7 @@ class Programs:
         return problem(
             HTTPStatus.NOT_FOUND,
             "send to /queues/QUEUE/messages, such as /queues/private$/orders/messages, and ask for "
-            "/receipts/KEY",
+            "/vouchers/KEY",
         )
 
     def _caller(self, head: Head, visitor: Visitor) -> Caller | Answer:
@@ -151,7 +151,7 @@ class Programs:
         clerk = self._clerks.of(caller, visitor.peer)
         queue, key = queue_in(place), key_in(place)
         if queue is None:
-            clerk.run(ask(api.GetReceipt(key or "")), lambda found: give(self._receipt(found, key)))
+            clerk.run(ask(api.GetVoucher(key or "")), lambda found: give(self._voucher(found, key)))
             return _nothing
         try:
             wishes = read_wishes(request, queue.lower())
@@ -160,12 +160,12 @@ class Programs:
             return _nothing
         clerk.run(
             self._sending(clerk, queue, wishes),
-            lambda found: give(self._receipt(found, wishes.key, is_new=True)),
+            lambda found: give(self._voucher(found, wishes.key, is_new=True)),
         )
         # What was asked for is done, whether or not somebody hears of it.
         return _nothing
 
-    def _sending(self, clerk: Clerk, queue: str, wishes: Wishes) -> Steps[api.Receipt]:
+    def _sending(self, clerk: Clerk, queue: str, wishes: Wishes) -> Steps[api.Voucher]:
         opened: _Opened | None = clerk.opened.get(queue)
         if opened is not None:
             try:
@@ -183,7 +183,7 @@ class Programs:
         clerk.opened[queue] = opened
         return opened
 
-    def _send(self, opened: _Opened, queue: str, wishes: Wishes) -> Steps[api.Receipt]:
+    def _send(self, opened: _Opened, queue: str, wishes: Wishes) -> Steps[api.Voucher]:
         inside = opened.transactional if wishes.transactional is None else wishes.transactional
         message = OutgoingMessage(body=wishes.body, **wishes.options)
         packet = opened.builder.build(message, self._formatter, inside)
@@ -195,10 +195,10 @@ class Programs:
                 )
             )
         sent = yield from ask(api.Send(opened.handle, [packet], transaction))
-        return api.Receipt(sent.numbers[0], sent.sent_time_s, queue, 0)
+        return api.Voucher(sent.numbers[0], sent.sent_time_s, queue, 0)
 
-    def _receipt(self, found: Any, key: str | None, *, is_new: bool = False) -> Answer:
-        if not isinstance(found, api.Receipt):
+    def _voucher(self, found: Any, key: str | None, *, is_new: bool = False) -> Answer:
+        if not isinstance(found, api.Voucher):
             return failure_answer(found)
         content: dict[str, Any] = {
             "message_id": str(MessageId(self._identifier, found.number)),
@@ -209,7 +209,7 @@ class Programs:
         if key:
             content["key"] = key
             content["key_until"] = _time(found.until_s)
-            headers.append(("Location", f"/{RECEIPTS}/{quote(key, safe='')}"))
+            headers.append(("Location", f"/{VOUCHERS}/{quote(key, safe='')}"))
         if not is_new:
             return json_answer(HTTPStatus.OK, content)
         if found.before:
@@ -244,7 +244,7 @@ def queue_in(place: Place) -> str | None:
 def key_in(place: Place) -> str | None:
     """Return the key that a path names."""
     parts = place.raw_path.split("/")
-    if len(parts) != 3 or parts[1] != RECEIPTS or not parts[2]:
+    if len(parts) != 3 or parts[1] != VOUCHERS or not parts[2]:
         return None
     return unquote(parts[2])
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from openmsmq.runtime.http.answers import Answer, problem
 from openmsmq.runtime.http.conversation import Head, Request
-from openmsmq.runtime.limits import HTTP_BODY_MAX_BYTES
+from openmsmq.runtime.limits import HTTP_BODY_MAX_BYTES, HTTP_PROXIES_MAX_COUNT
 
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_AS_IT_IS: Final = "identity"
+_ADDRESS_MAX_CHARACTERS: Final = 64
+_WITH_PORT: Final = re.compile(r"\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}")
+_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~$-]+)(?::[0-9]{0,5})?")
+"""A host, perhaps with a port. Names of computers of Windows may have `$` and `_`."""
 _LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -25,6 +33,56 @@ class Visitor(msgspec.Struct, frozen=True):
     is_secure: bool = False
     certificate: bytes = b""
     """What it has proved to have, in DER."""
+
+
+class Proxies:
+    """The reverse proxies whose word about their clients is believed.
+
+    Every proxy puts the address that a request came from behind those that it was told of. So the
+    last one that is no trusted proxy's own is the client: whatever stands before it, the client has
+    written himself.
+    """
+
+    def __init__(self, networks: Iterable[str]) -> None:
+        self._networks: Final = tuple(map(ipaddress.ip_network, networks))
+
+    def client(self, head: Head, visitor: Visitor) -> Visitor:
+        """Return who has made a request, which a visitor has brought."""
+        told = head.headers.get("x-forwarded-for")
+        if told is None or not self._has(_address_in(visitor.address)):
+            return visitor
+        address = visitor.address
+        for text in reversed(told.rsplit(",", HTTP_PROXIES_MAX_COUNT)[-HTTP_PROXIES_MAX_COUNT:]):
+            found = _address_in(text.strip())
+            if found is None:
+                # What a trusted proxy has not understood counts as its own.
+                break
+            address = str(found)
+            if not self._has(found):
+                break
+        if address == visitor.address:
+            return visitor
+        return msgspec.structs.replace(
+            visitor, address=address, peer=f"{address} through {visitor.peer}"
+        )
+
+    def _has(self, address: _Address | None) -> bool:
+        return address is not None and any(address in network for network in self._networks)
+
+
+def _address_in(text: str) -> _Address | None:
+    """Read an address as proxies write it, some of them with a port; None if it is none."""
+    if len(text) > _ADDRESS_MAX_CHARACTERS or "%" in text:
+        return None
+    with_port = _WITH_PORT.fullmatch(text)
+    if with_port is not None:
+        text = with_port[1] or with_port[2]
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return mapped or found
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -70,7 +128,7 @@ class Routes:
         """Return whose a request is, or what it is answered."""
         place = place_of(head)
         if place is None:
-            return problem(HTTPStatus.BAD_REQUEST, "the path of the URL cannot be read")
+            return problem(HTTPStatus.BAD_REQUEST, "the host or the path of the URL cannot be read")
         if host_name(place.host) not in self._hosts:
             return problem(
                 HTTPStatus.BAD_REQUEST,
@@ -84,7 +142,10 @@ class Routes:
 
 
 def place_of(head: Head) -> Place | None:
-    """Read host and path; None if they cannot be understood."""
+    """Read host and path; None if they cannot be understood.
+
+    A host is read as strictly as can be: a proxy in front may have read another one in it.
+    """
     host, target = head.headers.get("host", ""), head.target
     if not target.startswith("/"):
         # To a proxy, the whole URL is given, and its host counts.
@@ -94,8 +155,12 @@ def place_of(head: Head) -> Place | None:
             return None
         if parts.scheme not in ("http", "https"):
             return None
+        if "#" in head.target:
+            return None
         host = parts.netloc
         target = parts.path or "/"
+    if _HOST.fullmatch(host) is None:
+        return None
     raw_path = target.partition("?")[0]
     try:
         path = unquote(raw_path, errors="strict")
@@ -115,6 +180,12 @@ def body_problem(head: Head) -> Answer | None:
     """Return what a request with a body is answered if that cannot be taken."""
     if head.length is None:
         return problem(HTTPStatus.LENGTH_REQUIRED, "say with Content-Length how long the body is")
+    coding = head.headers.get("content-encoding", _AS_IT_IS)
+    if coding.strip().lower() != _AS_IT_IS:
+        return problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            f"Content-Encoding: {coding[:20]} is not read here: send the body as it is",
+        )
     if head.length > HTTP_BODY_MAX_BYTES:
         return problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

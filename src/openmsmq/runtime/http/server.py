@@ -16,7 +16,7 @@ from openmsmq.runtime.api.server import tls_context_of
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.http.burden import Burden, BurdenBounds
 from openmsmq.runtime.http.connection import HttpConnection
-from openmsmq.runtime.http.routes import Route, Routes
+from openmsmq.runtime.http.routes import Proxies, Route, Routes
 from openmsmq.runtime.limits import (
     HTTP_BUFFERED_MAX_BYTES,
     HTTP_BUFFERED_PER_PEER_MAX_BYTES,
@@ -52,6 +52,7 @@ class HttpServer:
         self._log = log
         self._limited = LimitedLog(log)
         self.routes: Final = Routes((*hosts, *table.hosts), routes)
+        self.proxies: Final = Proxies(table.trusted_proxies)
         self.burden: Final = Burden(bounds or BurdenBounds())
         self.limits: Final = PeerLimits(_bounds(table), (), read_clocks())
         self.connections: Final[dict[int, HttpConnection]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -28,7 +27,6 @@ class SrmpPosts:
         self._urls = urls
         self._last_number = 0
         self._waiting: dict[int, Give] = {}
-        self._answers: list[PostAnswer] = []
 
     def covers(self, place: Place) -> bool:
         """Whether the path stands for a queue that may be used so, or looks as if it did."""
@@ -76,17 +74,7 @@ class SrmpPosts:
         return lambda: self._forget(number)
 
     def answer(self, answer: PostAnswer) -> None:
-        """Answer a post, if somebody still waits; when the turn is over, for more may come then."""
-        if not self._answers:
-            asyncio.get_running_loop().call_soon(self._give)
-        self._answers.append(answer)
-
-    def _give(self) -> None:
-        answers, self._answers = self._answers, []
-        for answer in answers:
-            self._give_one(answer)
-
-    def _give_one(self, answer: PostAnswer) -> None:
+        """Answer a post, if somebody still waits."""
         give = self._waiting.pop(answer.number, None)
         if give is not None:
             headers = (("Content-Type", answer.content_type),) if answer.content_type else ()

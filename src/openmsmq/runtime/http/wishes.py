@@ -18,7 +18,7 @@ from openmsmq.client.messages.outgoing import SendOptions
 from openmsmq.client.messages.properties import PROPERTIES
 from openmsmq.client.messages.property import Kind, Property
 from openmsmq.model.identity import MessageId
-from openmsmq.model.limits import RECEIPT_DIGEST_BYTES
+from openmsmq.model.limits import VOUCHER_DIGEST_BYTES
 from openmsmq.model.message import ACK_REQUEST_WORDS
 from openmsmq.runtime.http.conversation import Request
 
@@ -103,7 +103,7 @@ def read_wishes(request: Request, queue: str) -> Wishes:
         cast("SendOptions", options),
         transactional,
         _key(headers.get(KEY)),
-        digest.digest()[:RECEIPT_DIGEST_BYTES],
+        digest.digest()[:VOUCHER_DIGEST_BYTES],
     )
 
 

@@ -7,17 +7,19 @@ its one interface, and what is sent to this computer itself.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import ipaddress
 import socket
+import struct
 from collections.abc import Callable
 from typing import Final
 
 from openmsmq.protocol.pgm.outputs import Transmit
 from openmsmq.runtime.limits import MULTICAST_BUFFER_BYTES
 from openmsmq.runtime.start_errors import os_reason
-from openmsmq.wire.pgm.packets import IP_PROTOCOL
+from openmsmq.wire.pgm.packets import IP_PROTOCOL, PacketType
 
 _ROUTER_ALERT: Final = b"\x94\x04\0\0"
 """The option of IP that has routers look at a packet. [RFC 2113]"""
@@ -28,6 +30,18 @@ _MULTICAST_ALL: Final = 49
 _FORCED_BUFFER: Final = 33
 _MAX_BYTES: Final = 65_535
 _IP_HEADER_BYTES: Final = 20
+_ATTACH_FILTER: Final = 26
+_DETACH_FILTER: Final = 27
+_WITHOUT_DATA: Final = (
+    # How long the header of IP is; then the type of the packet behind it: data and repairs go.
+    (0xB1, 0, 0, 0),
+    (0x50, 0, 0, 4),
+    (0x15, 2, 0, PacketType.ODATA),
+    (0x15, 1, 0, PacketType.RDATA),
+    (0x06, 0, 0, 0xFFFF),
+    (0x06, 0, 0, 0),
+)
+"""Has the kernel keep the data of others, and our own, from one who listens to no group."""
 _ANY_GROUP: Final = "239.255.255.255"
 
 
@@ -76,6 +90,8 @@ class PgmSockets:
             self._plain = self._open(opened, lambda: _sending(self.address, hops, alert=False))
             self._alert = self._open(opened, lambda: _sending(self.address, hops, alert=True))
             self._near = self._open(opened, lambda: _sending(self.address, 1, alert=True))
+            self._hears_data = True
+            self.hear_data(wanted=False)
             opened.pop_all()
 
     def _open(
@@ -99,6 +115,24 @@ class PgmSockets:
     def fileno(self) -> int:
         """Return the socket that hears, for whoever waits for it."""
         return self._hearing.fileno()
+
+    def hear_data(self, *, wanted: bool) -> None:
+        """Say whether somebody listens, or only asks a source of ours for repairs.
+
+        Without a filter of the kernel more is read, and dropped here.
+        """
+        if wanted == self._hears_data:
+            return
+        self._hears_data = wanted
+        with contextlib.suppress(OSError):
+            if wanted:
+                self._hearing.setsockopt(socket.SOL_SOCKET, _DETACH_FILTER, 0)
+            else:
+                steps = b"".join(struct.pack("HBBI", *step) for step in _WITHOUT_DATA)
+                # The kernel copies the program while it is told of it.
+                kept = ctypes.create_string_buffer(steps, len(steps))
+                program = struct.pack("HP", len(_WITHOUT_DATA), ctypes.addressof(kept))
+                self._hearing.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, program)
 
     def join(self, group: str) -> None:
         """Hear what is sent to a group."""

@@ -7,6 +7,7 @@ have. Sockets are opened when the first of either is wanted.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Final
@@ -19,7 +20,7 @@ from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import MULTICAST_PACKETS_PER_TURN_COUNT
 from openmsmq.runtime.multicast.sockets import PgmSockets
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.pgm.packets import Nak, SourceId, decode
+from openmsmq.wire.pgm.packets import Nak, SourceId, decode, is_data
 
 FIRST_PORT: Final = 1_024
 
@@ -46,7 +47,11 @@ class PgmTransport:
         self._sockets: PgmSockets | None = None
         self._sources: dict[Group, Source] = {}
         self._groups: set[Group] = set()
+        self._hosts: frozenset[str] = frozenset()
+        """The addresses of the groups that somebody listens to."""
         self.receiver = Receiver(profile, random, self._now_ms())
+        self._ended = Counter[str]()
+        """What sources that are over have counted."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self.on_progress: Callable[[], None] = _nothing
@@ -63,6 +68,29 @@ class PgmTransport:
         """The sources that are open."""
         return list(self._sources.values())
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Packets since the start, by what became of them."""
+        found, receiver = Counter(self._ended), self.receiver
+        for source in self._sources.values():
+            found += _counted(source)
+        return {
+            "sent": found["sent"],
+            "repaired": found["repaired"],
+            "asked": receiver.asked_count,
+            "lost": receiver.lost_count,
+            "duplicate": receiver.duplicate_count,
+            "refused": receiver.refused_count
+            + receiver.refused_sources_count
+            + receiver.over_rate_count
+            + receiver.foreign_count,
+        }
+
+    @property
+    def backlog_bytes(self) -> int:
+        """What waits for the rate, of all sources."""
+        return sum(source.backlog_bytes for source in self._sources.values())
+
     def _now_ms(self) -> int:
         return read_clocks().ticks_ms
 
@@ -77,14 +105,21 @@ class PgmTransport:
         """Hear what is sent to a group, or raise `NoMulticast`."""
         self.open().join(group.address)
         self._groups.add(group)
+        self._sockets_know()
         self.receiver.listen(group)
 
     def stop(self, group: Group) -> None:
         """Hear it no more."""
         self._groups.discard(group)
+        self._sockets_know()
         self.receiver.stop(group)
         if self._sockets is not None and not self._is_wanted(group.address):
             self._sockets.leave(group.address)
+
+    def _sockets_know(self) -> None:
+        self._hosts = frozenset(group.address for group in self._groups)
+        if self._sockets is not None:
+            self._sockets.hear_data(wanted=bool(self._groups))
 
     def _is_wanted(self, address: str) -> bool:
         return any(group.address == address for group in (*self._groups, *self._sources))
@@ -102,6 +137,8 @@ class PgmTransport:
         now_ms = self._now_ms()
         source = self._sources.get(group)
         if source is None or source.is_over:
+            if source is not None:
+                self._ended += _counted(source)
             # Receivers ask others as well: who hears them need not ask for the same.
             sockets.join(group.address)
             name = SourceId(self._gsi, self._random.randrange(FIRST_PORT, 1 << 16))
@@ -136,6 +173,9 @@ class PgmTransport:
     def _heard(self, data: bytes, origin: str, to: str, now_ms: int) -> None:
         if self._accepts is not None and not self._accepts(origin):
             return
+        if to not in self._hosts and is_data(data):
+            # A source hears its own data: its questions come to the same group.
+            return
         try:
             packet = decode(data)
         except DecodeError:
@@ -159,6 +199,7 @@ class PgmTransport:
             source.wake(now_ms)
             self._carry_out(source)
             if source.is_over:
+                self._ended += _counted(source)
                 del self._sources[source.group]
                 if self._sockets is not None and not self._is_wanted(source.group.address):
                     self._sockets.leave(source.group.address)
@@ -195,6 +236,10 @@ class PgmTransport:
     def _due(self) -> None:
         self._timer = None
         self._go_on(self._now_ms())
+
+
+def _counted(source: Source) -> Counter[str]:
+    return Counter(sent=source.sent_count, repaired=source.repaired_count)
 
 
 def _nothing() -> None:

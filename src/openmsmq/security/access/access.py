@@ -11,7 +11,13 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.model.access import ManagerAccess, QueueAccess
+from openmsmq.model.access import (
+    EnterpriseAccess,
+    ManagerAccess,
+    NetworkAccess,
+    QueueAccess,
+    SiteAccess,
+)
 from openmsmq.security.access.descriptors import AccessEntry, Descriptor, encode
 from openmsmq.security.access.sids import ADMINISTRATORS, ANONYMOUS, EVERYONE, OWNER_RIGHTS, Sid
 
@@ -47,8 +53,33 @@ MANAGER: Final = Kind(
     int(ManagerAccess.GENERIC_WRITE),
 )
 
+SITE: Final = Kind(
+    int(SiteAccess.GENERIC_ALL), int(SiteAccess.GENERIC_READ), int(SiteAccess.GENERIC_WRITE)
+)
+ENTERPRISE: Final = Kind(
+    int(EnterpriseAccess.GENERIC_ALL),
+    int(EnterpriseAccess.GENERIC_READ),
+    int(EnterpriseAccess.GENERIC_WRITE),
+)
+NETWORK: Final = Kind(
+    int(NetworkAccess.GENERIC_ALL), int(NetworkAccess.GENERIC_READ), int(NetworkAccess.GENERIC_READ)
+)
+
 OWNERS_MAY: Final = int(QueueAccess.GET_PERMISSIONS | QueueAccess.CHANGE_PERMISSIONS)
 """What an owner may do whatever the list says; the bits are the same for every kind of object."""
+
+
+def with_known_rights(descriptor: Descriptor, kind: Kind) -> Descriptor:
+    """Leave out the rights that this kind of object does not have: nobody could use them."""
+    known = kind.everything | _GENERIC
+    if all(not entry.rights & ~known for entry in descriptor.entries or ()):
+        return descriptor
+    entries = [
+        msgspec.structs.replace(entry, rights=entry.rights & known)
+        for entry in descriptor.entries or ()
+        if entry.rights & known
+    ]
+    return msgspec.structs.replace(descriptor, entries=tuple(entries))
 
 
 def granted(descriptor: Descriptor, sids: frozenset[Sid], kind: Kind) -> int:
@@ -126,7 +157,7 @@ def plain(descriptor: Descriptor, kind: Kind) -> Descriptor:
     if entries is None:
         entries = (AccessEntry(EVERYONE, kind.everything),)
     said = [msgspec.structs.replace(entry, rights=kind.specific(entry.rights)) for entry in entries]
-    return Descriptor(descriptor.owner, descriptor.group, tuple(said))
+    return msgspec.structs.replace(descriptor, entries=tuple(said))
 
 
 def grant(descriptor: Descriptor, user: Sid, rights: int) -> Descriptor:
@@ -172,4 +203,4 @@ def _without(
 def _ordered(descriptor: Descriptor, entries: list[AccessEntry]) -> Descriptor:
     """Put own entries before inherited ones, and those that deny before those that allow."""
     entries.sort(key=lambda entry: (entry.is_inherited, not entry.is_denied))
-    return Descriptor(descriptor.owner, descriptor.group, tuple(entries))
+    return msgspec.structs.replace(descriptor, entries=tuple(entries))

@@ -33,6 +33,7 @@ _LIST_REVISION: Final = 2
 _LIST_REVISION_OBJECTS: Final = 4
 _SELF_RELATIVE: Final = 0x8000
 _HAS_LIST: Final = 0x0004
+_HAS_AUDITS: Final = 0x0010
 _INHERIT_ONLY: Final = 0x08
 _INHERITED: Final = 0x10
 
@@ -74,6 +75,8 @@ class Descriptor(msgspec.Struct, frozen=True):
     group: bytes = b""
     entries: tuple[AccessEntry, ...] | None = None
     """None when there is no list, which is that everybody may do everything."""
+    audits: bytes = b""
+    """The other list, of what a system should note; it is kept for those who know it, as it is."""
 
 
 class Ace(msgspec.Struct, frozen=True):
@@ -87,7 +90,7 @@ def decode(data: bytes) -> Descriptor:
     """Read a descriptor, or raise `BadDescriptor`; entries about single properties are left out."""
     owner, group, aces = decode_aces(data)
     entries = None if aces is None else tuple(ace.entry for ace in aces if ace.about is None)
-    return Descriptor(owner, group, entries)
+    return Descriptor(owner, group, entries, _read_audits(data))
 
 
 def encode(descriptor: Descriptor) -> bytes:
@@ -95,7 +98,7 @@ def encode(descriptor: Descriptor) -> bytes:
     aces = None
     if descriptor.entries is not None:
         aces = [Ace(entry) for entry in descriptor.entries]
-    return encode_aces(descriptor.owner, descriptor.group, aces)
+    return encode_aces(descriptor.owner, descriptor.group, aces, descriptor.audits)
 
 
 def encode_given(descriptor: Descriptor) -> bytes:
@@ -121,13 +124,26 @@ def decode_aces(data: bytes) -> tuple[bytes, bytes, list[Ace] | None]:
     return _read_sid(data, owner), _read_sid(data, group), aces
 
 
-def _read_list(data: bytes, offset: int) -> list[Ace]:
+def _read_audits(data: bytes) -> bytes:
+    _, _, control, _, _, offset, _ = _HEADER.unpack_from(data)
+    if not (control & _HAS_AUDITS and offset):
+        return b""
+    return data[offset : _list_end(data, offset)[0]]
+
+
+def _list_end(data: bytes, offset: int) -> tuple[int, int]:
+    """Return where a list ends, and how many entries it counts."""
     if offset + _LIST.size > len(data):
         raise BadDescriptor("the access list of a security descriptor is cut short")
     _, _, size, count, _ = _LIST.unpack_from(data, offset)
     end = offset + size
     if size < _LIST.size or end > len(data):
         raise BadDescriptor(f"an access list of {size} bytes does not fit its descriptor")
+    return end, count
+
+
+def _read_list(data: bytes, offset: int) -> list[Ace]:
+    end, count = _list_end(data, offset)
     offset += _LIST.size
     aces: list[Ace] = []
     for _ in range(count):
@@ -171,7 +187,9 @@ def _read_sid(data: bytes, offset: int) -> bytes:
     return data[offset : offset + size]
 
 
-def encode_aces(owner: bytes, group: bytes, aces: Iterable[Ace] | None) -> bytes:
+def encode_aces(
+    owner: bytes, group: bytes, aces: Iterable[Ace] | None, audits: bytes = b""
+) -> bytes:
     """Write owner, group and access list, with entries that are about single properties."""
     parts = b""
     offsets = []
@@ -182,8 +200,11 @@ def encode_aces(owner: bytes, group: bytes, aces: Iterable[Ace] | None) -> bytes
     if aces is not None:
         acl = _write_list(list(aces))
     control = _SELF_RELATIVE | (_HAS_LIST if aces is not None else 0)
-    place = _HEADER.size + len(parts) if acl else 0
-    return _HEADER.pack(_REVISION, 0, control, *offsets, 0, place) + parts + acl
+    control |= _HAS_AUDITS if audits else 0
+    for part in (audits, acl):
+        offsets.append(_HEADER.size + len(parts) if part else 0)
+        parts += part
+    return _HEADER.pack(_REVISION, 0, control, *offsets) + parts
 
 
 def _write_list(aces: list[Ace]) -> bytes:

@@ -35,6 +35,7 @@ _IPV4: Final = 1
 _OPTIONS_PRESENT: Final = 0x01
 _OPTIONS_FOR_ROUTERS: Final = 0x02
 _PARITY: Final = 0x80
+_TYPE_AT: Final = 4
 _CHECKSUM_AT: Final = 6
 _WHERE: Final = "a PGM packet"
 
@@ -162,6 +163,11 @@ def repaired(packet: bytes, trail: int) -> bytes:
         + trail.to_bytes(4, "big")
         + packet[24:]
     )
+
+
+def is_data(data: bytes) -> bool:
+    """Whether a packet has data, as far as its type tells."""
+    return len(data) > _TYPE_AT and data[_TYPE_AT] in (PacketType.ODATA, PacketType.RDATA)
 
 
 def decode(data: bytes) -> Packet:

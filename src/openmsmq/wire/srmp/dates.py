@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from openmsmq.model.limits import INFINITE_S
@@ -16,6 +17,7 @@ _FORM: Final = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})(
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@lru_cache(maxsize=1_024)
 def write_date(unix_s: int) -> str:
     """Return a moment as text; `INFINITE_S` is never."""
     if unix_s >= _NEVER_S:
@@ -23,6 +25,7 @@ def write_date(unix_s: int) -> str:
     return f"{_EPOCH + timedelta(seconds=unix_s):%Y%m%dT%H%M%S}"
 
 
+@lru_cache(maxsize=1_024)
 def read_date(text: str, where: str) -> int:
     """Read a moment; one that means never is `INFINITE_S`, and what lies before 1970 is 0."""
     match = _FORM.fullmatch(text)

@@ -24,7 +24,7 @@ ENVELOPE_NAMESPACES_MAX_COUNT: Final = 64
 ATTACHMENT_HEADER_MAX_BYTES: Final = 1_024
 """What stands before one part of a message in several parts. [ours]"""
 
-POSTS_UNDER_WAY_MAX_COUNT: Final = 64
+POSTS_UNDER_WAY_MAX_COUNT: Final = 128
 """Messages to one queue that were posted and not answered yet. [ours]"""
 
 POSTS_UNDER_WAY_PER_QUEUE_BYTES: Final = 8_388_608

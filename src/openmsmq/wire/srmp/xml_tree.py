@@ -7,11 +7,8 @@ the parser finds becomes a tree of values; whatever is wrong is a `DecodeError`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NoReturn
 from xml.parsers import expat
-
-import msgspec
 
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.srmp.limits import (
@@ -27,33 +24,20 @@ _SEPARATOR: Final = " "
 """Between namespace and name: no namespace that we know has one, and no name can."""
 
 
-class Element(msgspec.Struct, frozen=True):
-    """An element with what stands in it."""
+class Element:
+    """An element with what stands in it; nobody changes it once its end has come."""
 
-    namespace: str
-    name: str
-    attributes: Mapping[str, str]
-    """By name, with the namespace before it and a space between, if it has one."""
-    text: str
-    """All text right in it."""
-    children: tuple[Element, ...]
-
-
-class _Open:
-    """An element whose end has not come yet."""
-
-    __slots__ = ("attributes", "children", "name", "namespace", "texts")
+    __slots__ = ("attributes", "children", "name", "namespace", "text", "texts")
 
     def __init__(self, name: str, attributes: dict[str, str]) -> None:
         self.namespace, _, self.name = name.rpartition(_SEPARATOR)
         self.attributes = attributes
-        self.texts: list[str] = []
+        """By name, with the namespace before it and a space between, if it has one."""
         self.children: list[Element] = []
-
-    def close(self) -> Element:
-        """Return the element as a value."""
-        text = "".join(self.texts)
-        return Element(self.namespace, self.name, self.attributes, text, tuple(self.children))
+        self.text = ""
+        """All text right in it."""
+        self.texts: list[str] = []
+        """The same in parts, as the parser has found them."""
 
 
 class _Reader:
@@ -61,7 +45,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.root: Element | None = None
-        self._open: list[_Open] = []
+        self._open: list[Element] = []
         self._element_count = 0
         self._namespace_count = 0
         self._parser = parser = expat.ParserCreate("utf-8", _SEPARATOR)
@@ -92,10 +76,11 @@ class _Reader:
             self._refuse(f"elements within elements, more than {ENVELOPE_DEPTH_MAX_COUNT} deep")
         if len(attributes) > ENVELOPE_ATTRIBUTES_MAX_COUNT:
             self._refuse(f"an element with more than {ENVELOPE_ATTRIBUTES_MAX_COUNT} attributes")
-        self._open.append(_Open(name, attributes))
+        self._open.append(Element(name, attributes))
 
     def _end(self, _: str) -> None:
-        element = self._open.pop().close()
+        element = self._open.pop()
+        element.text = "".join(element.texts)
         if self._open:
             self._open[-1].children.append(element)
         else:

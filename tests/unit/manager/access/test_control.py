@@ -256,6 +256,7 @@ def test_who_lists_queues_sees_those_whose_properties_are_for_him(company: Compa
 # Owners.
 
 
+@pytest.mark.spec("MQDMPR-3.1.7.1.3.1-08")
 def test_who_creates_a_queue_owns_it_and_does_everything_with_it(company: Company) -> None:
     company.ok(api.SetSecurity("", only(ALICE, 0x24)), company.root)
     company.ok(api.CreateQueue(QUEUE_NAME), company.alice)

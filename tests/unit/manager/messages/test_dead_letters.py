@@ -30,6 +30,7 @@ def send(office: Office, body: bytes, name: str, dead_letter: str, **wishes: Any
     office.send(body, name=name, journal_on_failure=True, dead_letter_queue=dead_letter, **wishes)
 
 
+@pytest.mark.spec("MQDMPR-3.1.1.12-02")
 @pytest.mark.parametrize(
     ("name", "dead_letter", "found"),
     [
@@ -90,6 +91,7 @@ def test_a_send_in_a_transaction_that_cannot_be_delivered_goes_there(office: Off
     assert office.bodies(FAILED_LEDGER) == [b"one"]
 
 
+@pytest.mark.spec("MQDMPR-3.1.1.12-22")
 def test_a_full_dead_letter_queue_takes_no_copy(office: Office) -> None:
     office.ok(api.ChangeQueue(FAILED, quota_kb=1))
     send(office, bytes(1000), ORDERS, FAILED)

@@ -80,6 +80,25 @@ def test_a_message_that_comes_twice_is_there_once(room: Mailroom) -> None:
     assert len(room.bodies()) == 2
 
 
+PATIENT = Msmq(0, 3, 0, PEER, START_S + 30 * 86_400)
+
+
+def test_a_sender_that_pauses_for_hours_is_still_known(room: Mailroom) -> None:
+    pauses_s = (*[30] * 3, *[300] * 3, *[1_800] * 3, 21_600)
+    assert room.post(message(7, msmq=PATIENT)) == 200
+    # He hears no answer, reaches nobody for a while, and tries again after his longest pause.
+    room.passes(1_000 * sum(pauses_s) - 1)
+    assert room.post(message(7, msmq=PATIENT)) == 200
+    assert len(room.bodies()) == 1
+
+
+def test_even_he_is_forgotten_in_the_end(room: Mailroom) -> None:
+    assert room.post(message(7, msmq=PATIENT)) == 200
+    room.passes(3 * 24 * 3_600_000)
+    assert room.post(message(7, msmq=PATIENT)) == 200
+    assert len(room.bodies()) == 2
+
+
 def test_nobody_makes_the_message_of_another_look_as_if_it_had_come(room: Mailroom) -> None:
     assert room.post(message(7), b"forged", address="10.0.0.66") == 200
     assert room.post(message(7), b"genuine") == 200

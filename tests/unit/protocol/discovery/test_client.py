@@ -156,22 +156,34 @@ def test_without_a_network_nothing_is_found():
 
 @pytest.mark.spec(
     "MQSD-3.1.5.2-04",
-    "MQSD-3.1.5.2-05",
-    "MQSD-3.1.5.2-06",
-    "MQSD-3.1.5.2-07",
-    "MQSD-3.1.5.2-08",
     "MQSD-3.1.5.2-09",
     "MQSD-3.1.5.2-10",
     "MQSD-3.1.5.1-01",
-    "MQSD-3.1.5.1-03",
     "MQSD-3.1.5.1-05",
 )
 def test_after_an_answer_of_the_own_site_the_next_network_is_asked_at_once():
     client = searching(2)
     client.received(0, "10.0.0.1", own(), after(10))
     assert client.take_outputs() == [asked(1)]
-    assert client.next_wake_ms == after(10 + WAIT_MS).ticks_ms
+
+
+@pytest.mark.spec(
+    "MQSD-3.1.5.2-05",
+    "MQSD-3.1.5.2-06",
+    "MQSD-3.1.5.2-07",
+    "MQSD-3.1.5.2-08",
+    "MQSD-3.1.5.1-03",
+)
+def test_an_answer_of_the_own_site_is_kept_while_the_next_network_has_its_time():
+    client = searching(2)
+    client.received(0, "10.0.0.1", own(), after(10))
+    assert client.take_outputs() == [asked(1)]
     assert client.last_network == networks(2)[0]
+    assert client.next_wake_ms == after(10 + WAIT_MS).ticks_ms
+    client.wake(after(WAIT_MS))
+    assert client.take_outputs() == []
+    client.wake(after(10 + WAIT_MS))
+    assert client.take_outputs() == [found_own("10.0.0.1", 0)]
 
 
 @pytest.mark.spec("MQSD-3.1.5.2-14", "MQSD-3.1.5.2-16", "MQSD-3.1.7.2-01", "MQSD-3.1.7.2-02")
@@ -202,6 +214,10 @@ def test_after_an_answer_of_another_site_the_wait_begins_again(count):
     assert client.last_network == networks(1)[0]
     client.wake(after(14_000 + WAIT_MS - 1))
     assert client.take_outputs() == []
+    client.wake(after(14_000 + WAIT_MS))
+    assert client.take_outputs() == ([found_other("10.0.0.2", 0)] if count == 1 else [asked(1)])
+    client.wake(after(14_000 + 2 * WAIT_MS))
+    assert client.take_outputs() == ([] if count == 1 else [found_other("10.0.0.2", 0)])
 
 
 @pytest.mark.spec("MQSD-3.1.5.2-11")

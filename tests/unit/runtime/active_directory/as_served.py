@@ -9,11 +9,10 @@ from openmsmq.model.identity import Guid
 from openmsmq.runtime.active_directory.mapping.descriptors import (
     EVERYBODY,
     MANAGER_RIGHTS,
-    AccessEntry,
-    Descriptor,
     to_directory,
 )
 from openmsmq.runtime.active_directory.mapping.entries import Attributes, Entry
+from openmsmq.security.access.descriptors import AccessEntry, Descriptor
 
 SELF = Guid(b"S" * 16)
 ROOT = "DC=mq,DC=test"

@@ -25,6 +25,7 @@ class Refused(bonsai.LDAPError):
         self.code = code
 
 
+@pytest.mark.spec("MQDMPR-3.1.1.17-01")
 @pytest.mark.parametrize(
     ("code", "kind", "error"),
     [

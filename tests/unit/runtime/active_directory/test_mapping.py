@@ -28,7 +28,7 @@ from openmsmq.runtime.active_directory.mapping.descriptors import (
     SITE_RIGHTS,
     translate_from_directory,
 )
-from openmsmq.runtime.active_directory.mapping.entries import Malformed, child_name
+from openmsmq.runtime.active_directory.mapping.entries import Malformed, child_name, reference
 from openmsmq.runtime.active_directory.mapping.managers import (
     manager_attributes,
     read_manager,
@@ -191,21 +191,37 @@ def served_manager(manager: QueueManagerInfo) -> QueueManagerInfo:
 
 @pytest.mark.spec(
     "MQDSSM-3.1.6.7.3.2-01",
-    "MQDSSM-3.1.6.7.3.4-01",
-    "MQDSSM-3.1.6.7.3.4-02",
     "MQDSSM-3.1.6.11.3-01",
     "MQDSSM-3.1.6.11.3-02",
     "MQDSSM-3.1.6.11.3-04",
     "MQDSSM-3.1.6.11.3.1-01",
-    "MQDSSM-3.1.6.11.3.2-02",
-    "MQDSSM-3.1.6.11.3.3-01",
-    "MQDSSM-3.1.6.11.3.3-02",
 )
 @given(enterprises)
 def test_an_enterprise_survives_the_directory(enterprise: EnterpriseInfo) -> None:
     attributes = enterprise_attributes(enterprise)
     entry = served(SERVICES_NAME, "mSMQEnterpriseSettings", attributes)
     assert read_enterprise(entry, FOREST) == enterprise
+
+
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.7.3.4-01",
+    "MQDSSM-3.1.6.7.3.4-02",
+    "MQDSSM-3.1.6.11.3.3-01",
+    "MQDSSM-3.1.6.11.3.3-02",
+)
+@pytest.mark.parametrize(("notifies", "value"), [(True, b"Y"), (False, b"N")])
+def test_whether_old_queue_managers_are_notified_is_a_letter(notifies: bool, value: bytes) -> None:
+    enterprise = EnterpriseInfo(identifier=SELF, notify_old_managers=notifies)
+    assert enterprise_attributes(enterprise)["mSMQCSPName"] == (value,)
+    entry = served(SERVICES_NAME, "mSMQEnterpriseSettings", {}, mSMQCSPName=value)
+    assert read_enterprise(entry, FOREST).notify_old_managers is notifies
+
+
+@pytest.mark.spec("MQDSSM-3.1.6.11.3.2-02")
+@pytest.mark.parametrize(("value", "weakened"), [(b"FALSE", False), (b"TRUE", True)])
+def test_weakened_security_is_a_truth_value(value: bytes, weakened: bool) -> None:
+    entry = served(SERVICES_NAME, "mSMQEnterpriseSettings", {}, mSMQNameStyle=value)
+    assert read_enterprise(entry, FOREST).weakened_security is weakened
 
 
 @pytest.mark.spec(
@@ -226,12 +242,6 @@ def test_a_site_survives_the_directory(site: Site) -> None:
     "MQDSSM-3.1.6.11.5-01",
     "MQDSSM-3.1.6.11.5-02",
     "MQDSSM-3.1.6.11.5-04",
-    "MQDSSM-3.1.6.11.5.1-01",
-    "MQDSSM-3.1.6.11.5.1-03",
-    "MQDSSM-3.1.6.11.5.2-01",
-    "MQDSSM-3.1.6.11.5.2-03",
-    "MQDSSM-3.1.6.11.5.3-01",
-    "MQDSSM-3.1.6.11.5.3-03",
 )
 @given(links)
 def test_a_routing_link_survives_the_directory(link: RoutingLink) -> None:
@@ -239,23 +249,35 @@ def test_a_routing_link_survives_the_directory(link: RoutingLink) -> None:
 
 
 @pytest.mark.spec(
+    "MQDSSM-3.1.6.11.5.1-01",
+    "MQDSSM-3.1.6.11.5.1-03",
+    "MQDSSM-3.1.6.11.5.2-01",
+    "MQDSSM-3.1.6.11.5.2-03",
+    "MQDSSM-3.1.6.11.5.3-01",
+    "MQDSSM-3.1.6.11.5.3-03",
+)
+def test_sites_and_gates_of_a_link_are_read_from_the_entries_they_refer_to() -> None:
+    gates = Guid(b"the first gate.."), Guid(b"the second gate.")
+    entry = served(
+        LINK_NAME,
+        "mSMQSiteLink",
+        {
+            "mSMQCost": (b"3",),
+            "mSMQSite1": (reference(SELF),),
+            "mSMQSite2": (reference(MANAGER),),
+            "mSMQSiteGates": tuple(map(reference, gates)),
+        },
+    )
+    found = read_link(entry)
+    assert (found.site1, found.site2, found.site_gates) == (SELF, MANAGER, gates)
+
+
+@pytest.mark.spec(
     "MQDSSM-3.1.6.7.1.2-01",
-    "MQDSSM-3.1.6.7.1.4-01",
-    "MQDSSM-3.1.6.7.1.4-02",
-    "MQDSSM-3.1.6.1.1.4-01",
-    "MQDSSM-3.1.6.1.1.4-02",
     "MQDSSM-3.1.6.11.1-01",
     "MQDSSM-3.1.6.11.1-02",
     "MQDSSM-3.1.6.11.1-12",
     "MQDSSM-3.1.6.11.1.1-01",
-    "MQDSSM-3.1.6.11.1.2-01",
-    "MQDSSM-3.1.6.11.1.2-02",
-    "MQDSSM-3.1.6.11.1.3-01",
-    "MQDSSM-3.1.6.11.1.3-02",
-    "MQDSSM-3.1.6.11.1.3-06",
-    "MQDSSM-3.1.6.11.1.4-01",
-    "MQDSSM-3.1.6.11.1.4-02",
-    "MQDSSM-3.1.6.11.1.4-06",
 )
 @given(managers)
 def test_a_queue_manager_survives_the_directory(manager: QueueManagerInfo) -> None:
@@ -263,31 +285,58 @@ def test_a_queue_manager_survives_the_directory(manager: QueueManagerInfo) -> No
 
 
 @pytest.mark.spec(
+    "MQDSSM-3.1.6.1.1.4-01",
+    "MQDSSM-3.1.6.1.1.4-02",
+    "MQDSSM-3.1.6.7.1.4-01",
+    "MQDSSM-3.1.6.7.1.4-02",
+    "MQDSSM-3.1.6.11.1.2-01",
+    "MQDSSM-3.1.6.11.1.2-02",
+)
+@pytest.mark.parametrize(
+    ("system", "value"),
+    [
+        (OperatingSystem.OTHER, b"0"),
+        (OperatingSystem.FOREIGN, b"256"),
+        (OperatingSystem.WINDOWS_95, b"512"),
+        (OperatingSystem.WINDOWS_CLIENT, b"768"),
+        (OperatingSystem.WINDOWS_SERVER, b"1024"),
+        (OperatingSystem.WINDOWS_ENTERPRISE, b"1280"),
+    ],
+)
+def test_an_operating_system_is_its_number(system: OperatingSystem, value: bytes) -> None:
+    manager = QueueManagerInfo(identifier=SELF, computer_name="QM1", operating_system=system)
+    assert manager_attributes(manager)["mSMQOSType"] == (value,)
+    entry = served(MANAGER_NAME, "mSMQConfiguration", {}, mSMQOSType=value)
+    assert read_manager(entry, computer()).operating_system is system
+
+
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.11.1.3-01",
+    "MQDSSM-3.1.6.11.1.3-02",
+    "MQDSSM-3.1.6.11.1.3-06",
+    "MQDSSM-3.1.6.11.1.4-01",
+    "MQDSSM-3.1.6.11.1.4-02",
+    "MQDSSM-3.1.6.11.1.4-06",
+)
+def test_routing_servers_are_read_from_the_entries_they_refer_to() -> None:
+    out = Guid(b"the first server"), Guid(b"second server...")
+    entry = served(
+        MANAGER_NAME,
+        "mSMQConfiguration",
+        {
+            "mSMQOutRoutingServers": tuple(map(reference, out)),
+            "mSMQInRoutingServers": tuple(map(reference, out[1:])),
+        },
+    )
+    found = read_manager(entry, computer())
+    assert (found.out_routing_servers, found.in_routing_servers) == (out, out[1:])
+
+
+@pytest.mark.spec(
     "MQDSSM-3.1.6.7.2.2-01",
-    "MQDSSM-3.1.6.1.2.4-01",
-    "MQDSSM-3.1.6.1.2.4-02",
-    "MQDSSM-3.1.6.7.2.4-01",
-    "MQDSSM-3.1.6.7.2.4-02",
     "MQDSSM-3.1.6.11.2-01",
     "MQDSSM-3.1.6.11.2-02",
     "MQDSSM-3.1.6.11.2-10",
-    "MQDSSM-3.1.6.11.2-09",
-    "MQDSSM-3.1.6.11.2.1-01",
-    "MQDSSM-3.1.6.11.2.1-02",
-    "MQDSSM-3.1.6.11.2.1-06",
-    "MQDSSM-3.1.6.11.2.1-07",
-    "MQDSSM-3.1.6.11.2.1-09",
-    "MQDSSM-3.1.6.11.2.1-12",
-    "MQDSSM-3.1.6.11.2.2-01",
-    "MQDSSM-3.1.6.11.2.2-02",
-    "MQDSSM-3.1.6.11.2.2-04",
-    "MQDSSM-3.1.6.11.2.2-06",
-    "MQDSSM-3.1.6.11.2.2-07",
-    "MQDSSM-3.1.6.11.2.2-08",
-    "MQDSSM-3.1.6.11.2.2-09",
-    "MQDSSM-3.1.6.11.2.2-11",
-    "MQDSSM-3.1.6.11.2.3-01",
-    "MQDSSM-3.1.6.11.2.3-02",
 )
 @given(queues())
 def test_a_queue_survives_the_directory(queue: QueueProperties) -> None:
@@ -295,6 +344,73 @@ def test_a_queue_survives_the_directory(queue: QueueProperties) -> None:
     attributes = {**queue_attributes(queue), "mSMQQueueNameExt": (rest.encode(),) if rest else ()}
     entry = served(queue.directory_name, "mSMQQueue", attributes)
     assert read_queue(entry, manager_entry(), computer(dNSHostName=b"qm1.mq.test")) == queue
+
+
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.1.2.4-01",
+    "MQDSSM-3.1.6.1.2.4-02",
+    "MQDSSM-3.1.6.7.2.4-01",
+    "MQDSSM-3.1.6.7.2.4-02",
+    "MQDSSM-3.1.6.11.2.3-01",
+    "MQDSSM-3.1.6.11.2.3-02",
+)
+@pytest.mark.parametrize(
+    ("privacy", "value"),
+    [(QueuePrivacy.NONE, b"0"), (QueuePrivacy.OPTIONAL, b"1"), (QueuePrivacy.BODY, b"2")],
+)
+def test_a_privacy_level_is_its_number(privacy: QueuePrivacy, value: bytes) -> None:
+    queue = QueueProperties(
+        identifier=SELF, path_name="a\\b", kind=QueueKind.PUBLIC, manager=SELF, privacy=privacy
+    )
+    assert queue_attributes(queue)["mSMQPrivacyLevel"] == (value,)
+    entry = served(f"CN=q,{MANAGER_NAME}", "mSMQQueue", {}, mSMQPrivacyLevel=value)
+    assert read_queue(entry, manager_entry(), computer()).privacy is privacy
+    strange = served(f"CN=q,{MANAGER_NAME}", "mSMQQueue", {}, mSMQPrivacyLevel=b"3")
+    with pytest.raises(Malformed, match="none of 0, 1 and 2"):
+        read_queue(strange, manager_entry(), computer())
+
+
+def named(queue: str, rest: str = "") -> QueueProperties:
+    """A queue as it is read whose entry has a name, and the rest of a long one beside it."""
+    more = {"mSMQQueueNameExt": (rest.encode(),)} if rest else {}
+    entry = served(child_name(queue, MANAGER_NAME), "mSMQQueue", more)
+    return read_queue(entry, manager_entry(), computer(dNSHostName=b"qm1.mq.test"))
+
+
+LONG_ENTRY = "b" * 55 + "-12345678"
+"""A name of 64 characters stands for a longer one: 55 of it, and a hash."""
+
+
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.11.2.1-01",
+    "MQDSSM-3.1.6.11.2.1-02",
+    "MQDSSM-3.1.6.11.2.1-06",
+    "MQDSSM-3.1.6.11.2.1-07",
+    "MQDSSM-3.1.6.11.2.1-09",
+    "MQDSSM-3.1.6.11.2.1-12",
+)
+def test_a_path_name_is_computer_backslash_and_queue() -> None:
+    assert named("Orders").path_name == "qm1\\orders"
+    assert named(LONG_ENTRY, "and more").path_name == "qm1\\" + "b" * 55 + "and more"
+
+
+@pytest.mark.spec(
+    "MQDSSM-3.1.6.11.2-09",
+    "MQDSSM-3.1.6.11.2.2-01",
+    "MQDSSM-3.1.6.11.2.2-02",
+    "MQDSSM-3.1.6.11.2.2-06",
+    "MQDSSM-3.1.6.11.2.2-07",
+    "MQDSSM-3.1.6.11.2.2-08",
+    "MQDSSM-3.1.6.11.2.2-11",
+)
+def test_a_qualified_path_name_is_host_backslash_and_queue() -> None:
+    assert named("Orders").qualified_path_name == "qm1.mq.test\\orders"
+
+
+@pytest.mark.spec("MQDSSM-3.1.6.11.2.2-04", "MQDSSM-3.1.6.11.2.2-09")
+def test_a_qualified_path_name_has_the_rest_of_a_long_name() -> None:
+    found = named(LONG_ENTRY, "and more").qualified_path_name
+    assert found == "qm1.mq.test\\" + "b" * 55 + "and more"
 
 
 @pytest.mark.spec(
@@ -306,29 +422,55 @@ def test_a_queue_survives_the_directory(queue: QueueProperties) -> None:
 )
 @given(users)
 def test_a_user_survives_the_directory(user: UserInfo) -> None:
-    entry = served(USER_NAME, "user", user_attributes(user), objectSid=SID)
-    assert read_user(entry) == user
+    attributes = user_attributes(user)
+    assert attributes["mSMQDigests"] == user.certificate_digests
+    assert read_user(served(USER_NAME, "user", attributes, objectSid=SID)) == user
 
 
 # What is written.
 
 
+def services_of(**services: Any) -> int:
+    return service_type(QueueManagerInfo(identifier=SELF, computer_name="QM1", **services))
+
+
+@pytest.mark.spec("MQDSSM-3.1.6.1.1.5-02", "MQDSSM-3.1.6.7.1.5-02")
+def test_a_routing_server_is_the_first_bit() -> None:
+    assert services_of(routing_server=True) == 0x01
+
+
+@pytest.mark.spec("MQDSSM-3.1.6.1.1.5-03", "MQDSSM-3.1.6.7.1.5-03")
+def test_a_remote_access_server_is_the_fifth_bit() -> None:
+    assert services_of(remote_access_server=True) == 0x10
+
+
+@pytest.mark.spec("MQDSSM-3.1.6.1.1.5-04", "MQDSSM-3.1.6.7.1.5-04")
+@pytest.mark.parametrize(
+    ("kind", "bits"),
+    [
+        (None, 0),
+        (DirectoryServerKind.STANDALONE, 0),
+        (DirectoryServerKind.BACKUP_SITE_CONTROLLER, 0x02),
+        (DirectoryServerKind.PRIMARY_SITE_CONTROLLER, 0x04),
+        (DirectoryServerKind.PRIMARY_ENTERPRISE_CONTROLLER, 0x08),
+    ],
+)
+def test_a_directory_server_is_the_bit_of_its_kind(
+    kind: DirectoryServerKind | None, bits: int
+) -> None:
+    assert services_of(directory_server=kind) == bits
+
+
 @pytest.mark.spec(
-    *(
-        f"MQDSSM-3.1.6.{section}-0{number}"
-        for section in ("1.1.5", "7.1.5")
-        for number in range(1, 6)
-    )
+    "MQDSSM-3.1.6.1.1.5-01",
+    "MQDSSM-3.1.6.1.1.5-05",
+    "MQDSSM-3.1.6.7.1.5-01",
+    "MQDSSM-3.1.6.7.1.5-05",
 )
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("remote", [False, True])
-@pytest.mark.parametrize(
-    ("kind", "bits"),
-    [(None, 0), *((kind, 0 if kind == 1 else int(kind)) for kind in DirectoryServerKind)],
-)
-def test_services_are_bits(
-    routing: bool, remote: bool, kind: DirectoryServerKind | None, bits: int
-) -> None:
+@pytest.mark.parametrize("kind", [None, *DirectoryServerKind])
+def test_services_are_bits(routing: bool, remote: bool, kind: DirectoryServerKind | None) -> None:
     manager = QueueManagerInfo(
         identifier=SELF,
         computer_name="QM1",
@@ -336,7 +478,9 @@ def test_services_are_bits(
         remote_access_server=remote,
         directory_server=kind,
     )
-    assert service_type(manager) == bits + routing + 0x10 * remote
+    bits = services_of(directory_server=kind) + routing + 0x10 * remote
+    assert service_type(manager) == bits
+    assert manager_attributes(manager)["mSMQServiceType"] == (str(bits).encode(),)
 
 
 @pytest.mark.spec("MQDSSM-3.1.6.1.4.2-04")
@@ -354,6 +498,7 @@ def test_a_link_is_named_after_its_sites() -> None:
     "MQDSSM-3.1.6.7.1.8-02",
     "MQDSSM-3.1.6.7.1.8-03",
     "MQDSSM-3.1.6.7.1.10-04",
+    "MQMQ-2.3.10.7-01",
 )
 @given(certificates)
 def test_digests_stand_in_the_order_of_the_certificates(found: tuple[bytes, ...]) -> None:

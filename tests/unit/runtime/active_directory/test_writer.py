@@ -7,11 +7,18 @@ from typing import Any, cast
 
 import pytest
 
+from openmsmq.model.access import QueueAccess
 from openmsmq.model.errors import DirectoryFailed, NoDirectory
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.queue import QueueKind, QueueProperties
 from openmsmq.model.topology import QueueManagerInfo, Site
-from openmsmq.runtime.active_directory.mapping.descriptors import Descriptor, encode
+from openmsmq.runtime.active_directory.mapping.descriptors import (
+    QUEUE_RIGHTS,
+    Descriptor,
+    decode,
+    encode,
+    translate_from_directory,
+)
 from openmsmq.runtime.active_directory.mapping.entries import Entry
 from openmsmq.runtime.active_directory.session import Session
 from openmsmq.runtime.active_directory.settings import ServerSettings
@@ -110,3 +117,51 @@ def test_rights_that_cannot_be_read_are_not_changed() -> None:
     with pytest.raises(DirectoryFailed, match="nTSecurityDescriptor"):
         asyncio.run(Writer(cast("Session", session)).write([wanted]))
     assert session.asked == []
+
+
+ACCOUNT_SID = bytes.fromhex("01050000000000051500000001000000020000000300000051040000")
+
+
+@pytest.mark.spec(
+    "MQDMPR-3.1.7.1.3.1-01",
+    "MQDMPR-3.1.7.1.3.1-02",
+    "MQDMPR-3.1.7.1.3.1-03",
+    "MQDMPR-3.1.7.1.3.1-16",
+)
+@pytest.mark.parametrize("account", ["known", "without its identifier", "not there"])
+def test_a_new_queue_gives_rights_to_the_account_of_its_computer_if_that_is_known(
+    account: str,
+) -> None:
+    """It is read as the entry above that of the queue manager."""
+    added: list[Any] = []
+    asked: list[str] = []
+
+    class Creating(Failing):
+        async def find(self, identifier: object) -> Entry | None:
+            return manager_entry() if identifier == MANAGER else None
+
+        async def get(self, name: str) -> Entry | None:
+            asked.append(name)
+            known = {"objectSid": ACCOUNT_SID} if account == "known" else {}
+            return None if account == "not there" else computer(**known)
+
+        async def add(self, *entry: object) -> None:
+            added.append(entry)
+            raise NoDirectory("nothing more of this is looked at")
+
+    wanted = QueueProperties(
+        identifier=NIL_GUID, path_name="QM1\\q", kind=QueueKind.PUBLIC, manager=MANAGER
+    )
+    with pytest.raises(NoDirectory):
+        asyncio.run(Writer(cast("Session", Creating())).write([wanted]))
+    assert asked == [COMPUTER_NAME]
+    [(name, _, attributes, _)] = added
+    assert name == f"CN=q,{MANAGER_NAME}"
+    [descriptor] = attributes["nTSecurityDescriptor"]
+    assert (ACCOUNT_SID in descriptor) is (account == "known")
+    entries = decode(translate_from_directory(descriptor, QUEUE_RIGHTS)).entries or ()
+    rights = [entry.rights for entry in entries if entry.user == ACCOUNT_SID]
+    wanted_rights = QueueAccess.GET_PROPERTIES | QueueAccess.GET_PERMISSIONS
+    assert [each & wanted_rights for each in rights] == (
+        [wanted_rights] if account == "known" else []
+    )

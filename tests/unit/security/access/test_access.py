@@ -151,7 +151,13 @@ def test_without_a_list_everybody_may_do_everything_and_with_an_empty_one_nobody
 # What new objects have.
 
 
-@pytest.mark.spec("MQDMPR-3.1.7.1.3.1-14", "MQDMPR-3.1.7.1.3.1-15", "MQDMPR-3.1.7.1.3.1-17")
+@pytest.mark.spec(
+    "MQDMPR-3.1.7.1.3.1-14",
+    "MQDMPR-3.1.7.1.3.1-15",
+    "MQDMPR-3.1.7.1.3.1-17",
+    "MQDMPR-3.1.7.1.3.1-11",
+    "MQDMPR-3.1.7.1.3.1-13",
+)
 def test_to_a_new_queue_everybody_sends_and_its_owner_does_everything() -> None:
     new = queue_descriptor(ALICE)
     assert granted(new, identities(ALICE), QUEUE) == QueueAccess.GENERIC_ALL

@@ -160,6 +160,7 @@ def test_every_cipher_carries_a_body_to_its_destination(
     "MQQB-3.1.7.1.5-17",
     "MQMQ-2.2.19.3-20",
     "MQMQ-2.2.19.3-26",
+    "MQDMPR-3.1.7.1.32-10",
 )
 @pytest.mark.parametrize(("provider", "algorithm"), ROUND_TRIPS)
 def test_a_packet_says_how_its_body_is_encrypted(
@@ -178,6 +179,35 @@ def test_a_packet_says_how_its_body_is_encrypted(
     blob = SessionKeyBlob.decode(message.security.encryption_key)
     assert blob.algorithm is algorithm
     assert 8 * len(blob.encrypted_key) == provider.key_bits
+
+
+@pytest.mark.spec("MQDMPR-3.1.1.12-06", "MQDMPR-3.1.1.12-07", "MQDMPR-3.1.1.12-08")
+@pytest.mark.parametrize(
+    ("provider", "algorithm", "level", "key_bytes"),
+    [
+        (BASE, SessionAlgorithm.RC4, 1, 5),
+        (BASE, SessionAlgorithm.RC2, 1, 5),
+        (ENHANCED, SessionAlgorithm.RC4, 3, 16),
+        (ENHANCED, SessionAlgorithm.RC2, 3, 16),
+        (ADVANCED, SessionAlgorithm.AES_128, 5, 16),
+        (ADVANCED, SessionAlgorithm.AES_192, 5, 24),
+        (ADVANCED, SessionAlgorithm.AES_256, 5, 32),
+    ],
+)
+def test_each_level_protects_a_body_with_a_key_of_its_length(
+    provider: Provider, algorithm: SessionAlgorithm, level: int, key_bytes: int
+) -> None:
+    """40 bits, 128 bits, AES."""
+    key = encryption_key(provider)
+    packet = encrypted(letter(b"nobody else reads"), key=key, policy=policy_for(algorithm))
+    assert b"nobody else reads" not in packet
+    properties = user_message(packet).properties
+    assert (properties.privacy_level, properties.encryption_algorithm) == (level, algorithm)
+    secret = key.key.decrypt(SessionKeyBlob.decode(blob_of(packet)).encrypted_key)
+    assert secret is not None
+    assert len(secret) == key_bytes
+    opened = receiver(key, policy=policy_for(algorithm)).decrypt(packet, 0)
+    assert user_message(opened).properties.body == b"nobody else reads"
 
 
 @pytest.mark.spec("MQQB-3.1.7.1.5-16", "MQMQ-2.2.20.6-07")
@@ -512,6 +542,15 @@ def test_a_key_of_the_same_length_is_tried_whichever_provider_it_stands_for() ->
 )
 def test_what_is_no_session_key_is_bad_encryption(blob: bytes) -> None:
     assert refused(receiver(), with_security(encrypted(), encryption_key=blob)) is BAD
+
+
+@pytest.mark.spec("MQQB-3.1.5.8.3-24")
+@pytest.mark.parametrize("place", range(4), ids=["type", "version", "reserved", "reserved too"])
+def test_a_session_key_is_a_simple_blob(place: int) -> None:
+    packet = encrypted()
+    blob = bytearray(blob_of(packet))
+    blob[place] ^= 7
+    assert refused(receiver(), with_security(packet, encryption_key=bytes(blob))) is BAD
 
 
 @pytest.mark.spec("MQQB-3.1.5.8.3-33")

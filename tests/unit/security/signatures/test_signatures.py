@@ -153,7 +153,7 @@ def test_every_kind_of_signature_with_every_hash_is_accepted_where_allowed(
     assert check(packet, ANYTHING_GOES) == Checked(kind, algorithm, certificate(), OURS, False)
 
 
-@pytest.mark.spec("MQQB-3.1.7.1.4-06", "MQMQ-2.5.1-01", "MQMQ-2.2.20.6-25")
+@pytest.mark.spec("MQQB-3.1.7.1.4-06", "MQMQ-2.5.1-01", "MQMQ-2.2.20.6-25", "MQDMPR-3.1.1.12-11")
 def test_a_signature_of_msmq_10_is_the_hash_of_its_fields_encrypted_with_the_private_key() -> None:
     header = user_message(signed(ONE)).security
     assert header is not None
@@ -178,7 +178,7 @@ def facts() -> bytes:
     return SOURCE + bytes([1, 5, 2, 0x0E]) + struct.pack("<HI", 0x0102, 0x1234_5678) + NOBODY
 
 
-@pytest.mark.spec("MQMQ-2.5.2-01", "MQMQ-2.2.20.6-26")
+@pytest.mark.spec("MQMQ-2.5.2-01", "MQMQ-2.2.20.6-26", "MQDMPR-3.1.1.12-12")
 def test_a_signature_of_msmq_20_covers_its_fields_in_their_order() -> None:
     name = "OS:host\\q\0".encode("utf-16-le")
     expected = fields_of_one() + facts() + struct.pack("<H", len(name)) + name
@@ -189,7 +189,15 @@ def test_a_signature_of_msmq_20_covers_its_fields_in_their_order() -> None:
     )
 
 
-@pytest.mark.spec("MQQB-3.1.7.1.4-03", "MQQB-3.1.7.1.4-04", "MQMQ-2.5.3-01", "MQMQ-2.2.20.3-05")
+@pytest.mark.spec(
+    "MQQB-3.1.7.1.4-03",
+    "MQQB-3.1.7.1.4-04",
+    "MQMQ-2.5.3-01",
+    "MQMQ-2.2.20.3-05",
+    "MQDMPR-3.1.1.12-13",
+    "MQDMPR-3.1.1.12-26",
+    "MQDMPR-3.1.1.12-27",
+)
 def test_a_signature_of_msmq_30_covers_its_fields_and_stands_behind_the_lists() -> None:
     listed = (
         b"\3\0"
@@ -213,6 +221,7 @@ def test_a_signature_of_msmq_30_covers_its_fields_and_stands_behind_the_lists() 
     assert message.security.sender_certificate == certificate()
 
 
+@pytest.mark.spec("MQDMPR-3.1.1.12-26")
 def test_a_message_for_several_queues_gets_a_signature_of_msmq_30_whatever_is_asked() -> None:
     packet = packets.encode(to_several(rich_letter()))
     for request in AuthenticationRequest:

@@ -63,13 +63,26 @@ def test_an_unknown_queue_type_is_neither_read_nor_written(queue_type: int) -> N
         DebugHeader(QUEUE, flags=queue_type).write()
 
 
-@pytest.mark.spec(*(f"MQMQ-2.2.20.8-{number:02}" for number in range(2, 17)))
-@given(st.integers(0, 0x3FFF), st.integers(0, 0xFFFF), st.none() | st.just(QUEUE))
-def test_unused_bits_and_reserved_bytes_change_nothing_and_are_not_sent(
-    unused: int, reserved: int, queue: Guid | None
+@pytest.mark.parametrize(
+    "bit",
+    [
+        pytest.param(bit, marks=pytest.mark.spec(f"MQMQ-2.2.20.8-{bit:02}"), id=f"bit {bit}")
+        for bit in range(2, 16)
+    ],
+)
+@given(queue=st.none() | st.just(QUEUE), others=st.integers(0, 0x3FFF))
+def test_an_unused_bit_changes_nothing_and_is_not_sent(
+    bit: int, queue: Guid | None, others: int
 ) -> None:
     sent = DebugHeader(queue).write()
-    assert sent[:4] == (b"\0\0\0\0" if queue is None else b"\1\0\0\0")
-    flags = sent[0] | unused << 2
-    raw = flags.to_bytes(2, "little") + reserved.to_bytes(2, "little") + sent[4:]
-    assert read(raw).queue == queue
+    assert int.from_bytes(sent[:2], "little") >> bit & 1 == 0
+    flags = (sent[0] | others << 2) | 1 << bit
+    assert read(flags.to_bytes(2, "little") + sent[2:]).queue == queue
+
+
+@pytest.mark.spec("MQMQ-2.2.20.8-16")
+@given(st.integers(0, 0xFFFF), st.none() | st.just(QUEUE))
+def test_reserved_bytes_change_nothing_and_are_not_sent(reserved: int, queue: Guid | None) -> None:
+    sent = DebugHeader(queue).write()
+    assert sent[2:4] == b"\0\0"
+    assert read(sent[:2] + reserved.to_bytes(2, "little") + sent[4:]).queue == queue

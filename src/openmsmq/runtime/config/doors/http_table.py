@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Annotated
 
@@ -75,6 +76,14 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     connections_per_peer_max: Annotated[
         int, says("The same, from one address; a reverse proxy is one.", ge=1)
     ] = 200
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        says(
+            "Addresses or networks of reverse proxies, such as `127.0.0.1`, whose "
+            "`X-Forwarded-For` is believed: the last address in it that is none of these is the "
+            "client, who has a share of his own of what may be under way. Empty: nobody's."
+        ),
+    ] = ()
     sends: Annotated[
         bool, says("Whether messages leave for queues with names such as `DIRECT=HTTP://...`.")
     ] = False
@@ -97,7 +106,7 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             ge=1,
             le=1000,
         ),
-    ] = 16
+    ] = 48
     send_timeout_s: Annotated[
         int, says("How long a connection, and an answer, may take.", ge=1, le=3600)
     ] = 60
@@ -121,6 +130,8 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ValueError("send_key is given but send_cert is not")
         if self.url and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+", self.url):
             raise ValueError(f"url = {self.url!r}: give http:// or https:// and a host, no path")
+        for text in self.trusted_proxies:
+            ipaddress.ip_network(text)
         for path in self.urls:
             if not path.startswith("/") or "?" in path:
                 raise ValueError(f"urls {path!r} is no path of a URL: begin it with / ")

@@ -13,6 +13,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -48,6 +49,7 @@ class Target(msgspec.Struct, frozen=True):
         return host if self.port == (443 if self.is_secure else 80) else f"{host}:{self.port}"
 
 
+@lru_cache(maxsize=1_024)
 def read_url(url: str) -> tuple[Target, str]:
     """Return where a post goes, and what stands in its request line; or raise `BadUrl`."""
     if not url.isascii() or not url.isprintable() or " " in url:
@@ -120,10 +122,18 @@ class Lane(asyncio.Protocol):
         self._is_spent = False
         """Whether we send no further post over this connection. [MQSRM 3.1.7.2.5]"""
         self._is_paused = False
+        self._is_called = False
 
     def post(self, post: OutgoingPost) -> None:
         """Let a post leave behind those before it."""
         self._waiting.append(post)
+        if not self._is_called:
+            # What one turn has for it leaves together.
+            self._is_called = True
+            asyncio.get_running_loop().call_soon(self._called)
+
+    def _called(self) -> None:
+        self._is_called = False
         self._go_on()
 
     def give_up(self, call: int) -> bool:
@@ -208,6 +218,9 @@ class Lane(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send what waits."""
         self._transport = cast(asyncio.Transport, transport)
+        # What is written leaves at once: uvloop would keep it until the turn is over, and the other
+        # side would wait while we sync.
+        self._transport.set_write_buffer_limits(high=1, low=0)
         self._connecting = None
         self._is_closing = self._is_spent = self._is_paused = False
         self._go_on()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from openmsmq.runtime.active_directory.mapping.names import (
@@ -75,6 +75,7 @@ def test_the_hash_does_not_see_letter_case(name: str) -> None:
     "MQDSSM-3.1.6.11.2.1-10",
 )
 @given(names)
+@example("b" * 100)
 def test_a_name_survives_the_directory(name: str) -> None:
     assert queue_name(*entry_name(name)) == name
 
@@ -86,6 +87,7 @@ def test_the_name_of_an_entry_is_never_too_long(name: str) -> None:
 
 @pytest.mark.spec("MQDSSM-3.1.6.1.2.5-03", "MQDSSM-3.1.6.7.2.5-01")
 @given(st.text("abc", min_size=1, max_size=63))
+@example("c" * 63)
 def test_a_short_name_stays_as_it_is(name: str) -> None:
     assert entry_name(name) == (name, "")
 

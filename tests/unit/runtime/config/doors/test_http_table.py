@@ -45,6 +45,8 @@ def test_srmp_is_on_where_something_can_come_or_leave(table: dict[str, Any], is_
         ({"urls": {"/shop": "a=b\\c"}}, "urls:"),
         ({"url": "https://a/b"}, "no path"),
         ({"url": "ftp://a"}, "no path"),
+        ({"trusted_proxies": ["nginx"]}, "nginx"),
+        ({"trusted_proxies": ["10.0.0.1/8"]}, "host bits"),
         ({"port": 70_000}, "<= 65535"),
         ({"send_pipelined_max": 0}, ">= 1"),
         ({"quueues": ["*"]}, "did you mean 'queues'"),

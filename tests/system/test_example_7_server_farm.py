@@ -66,6 +66,7 @@ def outgoing(computer: Computer, name: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.spec("MQOD-3.7-01")
 def test_analysis_servers_share_what_agents_ask(farm: list[Computer], tmp_path: Path) -> None:
     middle, *agents = farm
     file = str(tmp_path / "certificate.pem")

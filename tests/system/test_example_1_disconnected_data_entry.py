@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from openmsmq.capture.frames import read_frames
 from openmsmq.model.message import MessageClass
 from openmsmq.wire.packets import (
@@ -57,6 +59,7 @@ def spoken(capture: Path, port: int) -> list[tuple[str, str]]:
     return [(str(item.source).partition(":")[0], words(decode(item.data))) for item in items]
 
 
+@pytest.mark.spec("MQOD-3.1-01")
 def test_an_order_reaches_the_office_or_comes_back(tmp_path):
     laptop, office = neighbours(tmp_path, "LAPTOP", "OFFICE")
     capture = tmp_path / "laptop.pcapng"
@@ -67,7 +70,8 @@ def test_an_order_reaches_the_office_or_comes_back(tmp_path):
 
         # 1-4: the order is sent in a transaction and waits in an outgoing queue.
         laptop.command("offline")
-        laptop.command("send", queue, "--body", "first", *ORDER)
+        with laptop.connect() as entry, entry.transaction() as transaction:
+            entry.queue(queue).send("first", transaction=transaction, journal_on_failure=True)
         waiting = outgoing(laptop, queue)
         assert waiting["message_count"] == 1
         assert waiting["explanation"] == "This queue manager is offline: bring it online to send."
@@ -79,10 +83,13 @@ def test_an_order_reaches_the_office_or_comes_back(tmp_path):
         wait_for(lambda: outgoing(laptop, queue)["message_count"] == 0)
         assert outgoing(laptop, queue)["unread_count"] == 1
 
-        # 8-12: it is received in a transaction, and the laptop hears of it.
-        (received,) = office.objects("receive", ORDERS)
-        assert received["message_id"] == arrived["message_id"]
-        assert received["transactional"]
+        # 8-12: it is received in a transaction, deleted with it, and the laptop hears of it.
+        with office.connect() as processing:
+            with processing.transaction() as transaction:
+                received = processing.queue(ORDERS).receive(0, transaction=transaction)
+                assert str(received.id) == arrived["message_id"]
+                assert outgoing(laptop, queue)["unread_count"] == 1
+            assert processing.queue(ORDERS).count() == 0
         wait_for(lambda: outgoing(laptop, queue)["unread_count"] == 0)
 
         # 13-16: another order is sent when the office cannot be reached.
@@ -99,8 +106,14 @@ def test_an_order_reaches_the_office_or_comes_back(tmp_path):
         (returned,) = laptop.objects("deadletter", "--transactional", "--receive")
         assert returned["text"] == "second"
         assert returned["reason"] == "NACK_REACH_QUEUE_TIMEOUT"
+
+        # In the end everything is as in the beginning: one queue, and no message anywhere.
         assert laptop.objects("deadletter", "--transactional") == []
+        assert laptop.objects("queue", "list") == []
         assert laptop.end() == 0
+        office.start()
+        (left,) = office.objects("queue", "list")
+        assert (left["path_name"], left["message_count"]) == (ORDERS, 0)
 
     said = spoken(capture, laptop.session_port)
     here, there = laptop.address, office.address

@@ -48,7 +48,12 @@ def way(computer: Computer) -> list[str]:
 
 
 def waiting_at(computer: Computer) -> int:
-    return sum(each["message_count"] for each in computer.objects("outgoing", "list"))
+    """How many sales wait at a computer; what tells the dead one of changes does not count."""
+    return sum(
+        each["message_count"]
+        for each in computer.objects("outgoing", "list")
+        if each["format_name"].startswith("PUBLIC=")
+    )
 
 
 def bodies_passing(capture: Path, port: int) -> list[bytes]:

@@ -3,7 +3,8 @@
 Orders come to a web server by HTTP and become messages to an intermediary server. A back-end
 application has its own queue manager read them from there, and what it makes of an order belongs
 to a transaction of its own queue manager: the order is locked before it and taken out behind it.
-(The specification has one distributed transaction; this queue manager takes part in none.)
+The specification has one distributed transaction there. This queue manager takes part in none of
+another computer, so the statement about this example is an exception (decision 0047).
 """
 
 from __future__ import annotations
