@@ -176,7 +176,9 @@ def test_each_event_is_told_with_its_object_and_where_it_can_be_read(
     )
 
 
-@pytest.mark.spec("MQCN-3.3.4.1-02", "MQCN-3.3.5.1-10", "MQCN-3.3.5.3-01", "MQCN-3.3.5.3-08")
+@pytest.mark.spec(
+    "MQCN-3.3.4.1-01", "MQCN-3.3.4.1-02", "MQCN-3.3.5.1-10", "MQCN-3.3.5.3-01", "MQCN-3.3.5.3-08"
+)
 @pytest.mark.parametrize("event", Event, ids=lambda event: event.name)
 def test_each_event_reaches_the_owner_of_the_object(
     network: Network, office: Computer, owner: Neighbour, event: Event

@@ -223,6 +223,30 @@ def triangle(network: Network, monkeypatch: pytest.MonkeyPatch) -> Enterprise:
     return Enterprise(network)
 
 
+@pytest.mark.spec("MQBR-3.1.5.9-02")
+def test_routes_are_made_of_all_that_the_directory_has_or_of_nothing(
+    enterprise: Enterprise,
+) -> None:
+    network = enterprise.network
+    original, network.directory = network.directory, None
+    assert original is not None
+    late = network.manager("LATE", "127.0.1.99", COPY)
+    enterprise.site_of["127.0.1.99"] = "branch"
+    network.run(DIRECTORY_POLL_S * 2000)
+    image = late.manager.directory.copy.image
+    assert (dict(image.sites), dict(image.links)) == ({}, {})
+    network.directory = original
+    network.run(DIRECTORY_POLL_S * 2000)
+    image, whole = late.manager.directory.copy.image, original.manager.directory.copy.image
+    assert (dict(image.sites), dict(image.links)) == (dict(whole.sites), dict(whole.links))
+    assert whole.sites
+    assert whole.links
+    # What is known stays whole while nobody answers.
+    network.directory = None
+    network.run(DIRECTORY_POLL_S * 2000)
+    assert late.manager.directory.copy.image is image
+
+
 def test_what_has_only_a_way_back_waits_until_the_directory_knows_better(
     triangle: Enterprise,
 ) -> None:

@@ -82,6 +82,7 @@ def asked(said: list[tuple[str, str, Any]]) -> list[Condition]:
     "MQDMPR-3.1.7.1.21-01",
     "MQDMPR-3.1.7.1.21-02",
     "MQDMPR-3.1.7.1.21-03",
+    "MQBR-3.1.5.9-01",
 )
 @given(queues, conditions)
 def test_an_answer_has_what_meets_all_conditions_and_nothing_else(
