@@ -203,6 +203,10 @@ LEFT_OUT = {
     ("docs/guides/spark-yarn-kubernetes.md", "needs the computers of a cluster"): 4,
     ("docs/guides/accounts.md", "needs a domain controller"): 1,
     (
+        "docs/guides/multicast.md",
+        "needs a network with multicast; tests/system/test_example_8_stock_ticker.py has one",
+    ): 1,
+    (
         "docs/guides/two-phase-commit.md",
         "needs a server of PostgreSQL; tests/xa/test_two_phase.py has one",
     ): 1,

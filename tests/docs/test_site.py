@@ -171,7 +171,7 @@ def test_a_page_with_diagrams_has_with_it_what_draws_them(site: Path) -> None:
     drawn = [
         page for page in pages_of(site) if 'class="mermaid"' in page.read_text(encoding="utf-8")
     ]
-    assert len(drawn) == (4 if MERMAID.is_file() else 0)
+    assert len(drawn) == (5 if MERMAID.is_file() else 0)
     for page in drawn:
         assert any(loaded.endswith("assets/mermaid.min.js") for loaded in PageOf(page).loads)
 
@@ -204,8 +204,9 @@ def copy(tmp_path: Path) -> Path:
     for name in ("mkdocs.yml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copy(ROOT / "LICENSE", tmp_path)
-    for name in ("docs", "examples"):
-        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("docs", "examples", "tests"):
+        left = shutil.ignore_patterns("__pycache__", "fuzz", "golden")
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=left)
     (tmp_path / "scripts").mkdir()
     shutil.copy(ROOT / "scripts/site_hooks.py", tmp_path / "scripts")
     return tmp_path
