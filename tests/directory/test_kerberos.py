@@ -37,7 +37,8 @@ from tests.unit.security.authentication.sides import FRAGMENT, Book, acceptor
 
 pytestmark = pytest.mark.directory
 
-HOST: Final = "alpha.mq.test"
+HOST: Final = "doorkeeper.mq.test"
+"""No other test of the domain has a computer of this name."""
 NAMES: Final = (KERBEROS_OF_WINDOWS, KERBEROS)
 
 

@@ -103,13 +103,14 @@ def test_a_server_needs_more_rights_than_its_computer_has(domain: Domain) -> Non
 
 def test_the_certificates_of_a_queue_manager_are_those_of_its_computer(domain: Domain) -> None:
     domain.add_computer("SIGNER")
-    key = PublicKey("", 0, b"a certificate")
+    # Other tests of the domain have certificates of their own.
+    key = PublicKey("", 0, b"the certificate of SIGNER")
     registered = register(domain, local(domain, "SIGNER", signing_keys=(key,)))
     assert registered.signing_keys == (key,)
     users = [
         found
         for found in domain.read().changes
-        if getattr(found, "certificates", ()) == (b"a certificate",)
+        if getattr(found, "certificates", ()) == (key.blob,)
     ]
     account = domain.look(f"CN=SIGNER,{COMPUTERS}", "objectSid") or {}
     assert [user.security_identifier for user in users] == account["objectSid"]
