@@ -324,6 +324,9 @@ REPORT_BYTES_PER_STRANGER_AT_ONCE_BYTES: Final = 1024 * 1024
 REPORTS_PAUSE_MS: Final = 250
 """How long no report is made for a stranger who has asked for one too many. [ours]"""
 
+STRANGERS_LOOKED_THROUGH_EVERY_MS: Final = 250
+"""How long nobody looks again whom to forget while all are remembered: it is dear. [ours]"""
+
 REPORT_BODY_MAX_BYTES: Final = 4 * 1024
 """The body in a report that a stranger causes to others; a longer one is left out. [ours]"""
 

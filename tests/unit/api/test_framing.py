@@ -65,6 +65,9 @@ def _values(annotation: object) -> st.SearchStrategy[object]:
         return _values(origin)
     if origin is list:
         return st.lists(_values(annotation.__args__[0]), max_size=3)  # type: ignore[attr-defined]
+    if origin is dict:
+        key, value = annotation.__args__  # type: ignore[attr-defined]
+        return st.dictionaries(_values(key), _values(value), max_size=3)
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return _built(annotation)
     return st.one_of([_values(part) for part in annotation.__args__])  # type: ignore[attr-defined]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import cProfile
+
 from openmsmq.manager.askers import Asker
 from openmsmq.manager.messages.report_rates import ReportRates
 from openmsmq.model.clock import Instant
 from openmsmq.model.identity import NIL_GUID
+from openmsmq.model.limits import STRANGERS_REMEMBERED_MAX_COUNT
 from openmsmq.model.peers import PeerPolicy, PeerRule
 from tests.transfer.network import ALPHA, BETA, GAMMA, PEER, Computer, Network, Peer
 
@@ -89,6 +92,17 @@ def test_strangers_beyond_those_that_are_remembered_share_one_allowance() -> Non
     assert sum(rates.take(asker(f"b{number}"), 1, now) for number in range(1_500)) == 1_000
     much_later = Instant(60 * A_SECOND_MS, 60)
     assert rates.take(asker("c"), 1, much_later), "the others were forgotten"
+
+
+def test_who_comes_while_all_are_remembered_costs_no_look_at_them_all() -> None:
+    rates = ReportRates()
+    now = Instant(0, 0)
+    for number in range(STRANGERS_REMEMBERED_MAX_COUNT):
+        rates.take(asker(f"a{number}"), 1, now)
+    watch = cProfile.Profile()
+    watch.runcall(lambda: [rates.take(asker(f"b{number}"), 1, now) for number in range(100)])
+    looks = sum(each.callcount for each in watch.getstats() if "is_whole" in str(each.code))
+    assert looks <= STRANGERS_REMEMBERED_MAX_COUNT
 
 
 def test_a_stranger_who_asked_for_too_many_is_not_heard_for_a_moment() -> None:

@@ -11,6 +11,7 @@ from openmsmq.model.limits import (
     REPORTS_PAUSE_MS,
     REPORTS_PER_STRANGER_AT_ONCE_COUNT,
     REPORTS_PER_STRANGER_PER_S,
+    STRANGERS_LOOKED_THROUGH_EVERY_MS,
     STRANGERS_REMEMBERED_MAX_COUNT,
 )
 from openmsmq.protocol.bucket import Bucket
@@ -44,6 +45,7 @@ class ReportRates:
     def __init__(self) -> None:
         self._by_address: dict[str, _Allowance] = {}
         self._quiet_until_ms: dict[str, int] = {}
+        self._looked_ms = -STRANGERS_LOOKED_THROUGH_EVERY_MS
 
     def is_quiet(self, asker: Asker, now: Instant) -> bool:
         """Whether a stranger has just asked for one too many, so that none is even made."""
@@ -74,7 +76,10 @@ class ReportRates:
         return found.take(size, now.ticks_ms)
 
     def _forget_quiet(self, ticks_ms: int) -> None:
-        """Forget those whose allowance is whole again."""
+        """Forget those whose allowance is whole again, but do not look at all for each stranger."""
+        if ticks_ms - self._looked_ms < STRANGERS_LOOKED_THROUGH_EVERY_MS:
+            return
+        self._looked_ms = ticks_ms
         self._by_address = {
             address: allowance
             for address, allowance in self._by_address.items()
