@@ -25,6 +25,7 @@ QUEUES = (r"private$\plain", r"private$\ledger", r"private$\later")
 SECOND = r"private$\second"
 QUERY = "hourly"
 AWAY = r"DIRECT=OS:beta\private$\orders"
+MANY = "MULTICAST=234.1.1.1:8001"
 
 MAY_DIFFER = {
     r"\.(_arrival|_message|_transaction)$": "numbers are never given twice",
@@ -53,7 +54,8 @@ class Application:
         for name in QUEUES[:2]:
             self.ask(api.CreateQueue(name, transactional=name == QUEUES[1]))
         self.ask(api.CreateQueue(SECOND, transactional=True))
-        for name in (*QUEUES[:2], AWAY, SECOND):
+        self.driver.manager.multicast_problem("", self.driver.now)
+        for name in (*QUEUES[:2], AWAY, SECOND, MANY):
             self.open(name, AccessMode.SEND)
         for name in QUEUES[:2]:
             self.open(name, AccessMode.RECEIVE)
@@ -124,8 +126,9 @@ class Wish:
     def request(self, handles: dict[tuple[str, AccessMode], int]) -> api.AnyRequest:
         inside = self.queue == QUEUES[1] or (self.queue == AWAY and self.recoverable)
         here = QUEUES[0] if self.queue == AWAY else self.queue
-        if self.kind in ("send", "send once"):
-            return self.sending(handles[self.queue, AccessMode.SEND], inside)
+        if self.kind in ("send", "send once", "multicast"):
+            name = MANY if self.kind == "multicast" else self.queue
+            return self.sending(handles[name, AccessMode.SEND], inside)
         if self.kind == "receive":
             return api.Receive(handles[here, AccessMode.RECEIVE], self.count, 0)
         if self.kind == "purge":
@@ -146,6 +149,8 @@ class Wish:
         return api.OpenQueue(f"{here};part{self.count}", AccessMode.RECEIVE)
 
     def sending(self, handle: int, inside: bool) -> api.AnyRequest:
+        if self.kind == "multicast":
+            return api.SendOnce(handle, Draft().packet(), f"key {self.count}", b"to many")
         draft = Draft(recoverable=self.recoverable or inside, transactional=inside)
         where = r"OS:beta\private$\orders" if self.queue == AWAY else f"OS:ALPHA\\{self.queue}"
         packets = [draft.packet(where) for _ in range(self.count)]
@@ -158,7 +163,7 @@ class Wish:
 TRANSACTIONS = ("prepare", "commit", "abort", "commit batch", "abort batch")
 KINDS = (
     *TRANSACTIONS,
-    *("send", "send once", "receive", "purge", "reserve"),
+    *("send", "send once", "multicast", "receive", "purge", "reserve"),
     *("create", "delete", "change", "subqueue", "pause", "security"),
 )
 wishes = st.builds(

@@ -255,10 +255,10 @@ def test_many_at_once_under_one_key_are_one(server: ServerThread, token: str) ->
 @pytest.mark.parametrize(
     ("headers", "word"),
     [
-        ({}, "token is missing"),
-        ({"Authorization": "Bearer openmsmq_nonsense"}, "missing or wrong"),
+        ({}, "send the header Authorization: Bearer TOKEN"),
+        ({"Authorization": "Bearer openmsmq_nonsense"}, "openmsmq token create makes another"),
         ({"Authorization": "Basic YTpi"}, "use Bearer"),
-        ({"Authorization": "Bearer"}, "token is missing"),
+        ({"Authorization": "Bearer"}, "send the header Authorization: Bearer TOKEN"),
     ],
 )
 def test_nobody_comes_in_without_a_token(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.api import messages as api
+from openmsmq.console.asking.manager_views import is_stuck
 from openmsmq.model.queue import ConnectionStatus
 from tests.transfer.neighbour import (
     LEDGER,
@@ -206,5 +207,5 @@ def test_a_hardened_queue_manager_neither_sends_nor_accepts(
     assert asked_count(hard) == 0
     (queue,) = hard.outgoing()
     assert queue.message_count == 1
-    assert queue.state == "INACTIVE"
+    assert (queue.state, is_stuck(queue)) == ("INACTIVE", True)
     assert [a.status for a in queue.history if a.status != ConnectionStatus.IN_PROCESS] == []

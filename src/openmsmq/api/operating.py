@@ -62,6 +62,9 @@ class OutgoingStatus(msgspec.Struct, frozen=True):
     """How long it is between two attempts, now."""
     open_count: int = 0
     """How often applications have it open."""
+    failing: bool = False
+    """Whether nothing leaves although its state is that of a queue at rest: posts over HTTP fail,
+    or it is locked."""
 
 
 class OutgoingQueues(Reply, frozen=True, tag="outgoing-queues"):

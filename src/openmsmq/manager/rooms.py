@@ -271,7 +271,7 @@ class Desk:
         self.backups = BackupRequests(base, replies)
         self.audit = AuditRequests(replies, base.outputs)
         vouchers = Vouchers(base, access)
-        self.multicast = MulticastSends(counters, base.outputs)
+        self.multicast = MulticastSends(base)
         self.names = NameLookups(table.published, stock.ways, replies)
         handlers = all_handlers(
             (

@@ -44,14 +44,19 @@ class MsmqError(Exception):
         entry = CATALOGUE.get(self.code)
         return entry.name if entry else f"0x{self.code:08X}"
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """What is wrong, where, and what to do, without the name of the code."""
         entry = CATALOGUE.get(self.code) or CatalogueEntry(
             self.code, self.name, "The result code is not one of MSMQ"
         )
         what = f"{entry.meaning}: {self.detail}" if self.detail else entry.meaning
         sentence = what if what.endswith(".") else f"{what}."
         advice = f" {entry.advice}" if entry.advice else ""
-        return f"{sentence}{advice} ({entry.name})"
+        return f"{sentence}{advice}"
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.name})"
 
     def __reduce__(self) -> tuple[Callable[[int, str], MsmqError], tuple[int, str]]:
         return MsmqError.from_code, (self.code, self.detail)

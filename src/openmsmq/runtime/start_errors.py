@@ -17,7 +17,10 @@ class NotYet(StartError):
 
 def os_reason(error: OSError) -> str:
     """Return the plain words; asyncio wraps them into more."""
-    if isinstance(error, socket.gaierror) or error.errno is None:
+    if isinstance(error, socket.gaierror):
+        # Its number is none of the system's, and means nothing to people.
+        return (error.strerror or str(error)).lower()
+    if error.errno is None:
         return str(error)
     return os.strerror(error.errno).lower()
 

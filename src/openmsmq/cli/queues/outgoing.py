@@ -78,6 +78,7 @@ OUTGOING_KEYS: Final = {
     "last_ack_count": "How often the last acknowledgment came.",
     "resend_interval_s": "How long it is between two attempts to send them again, in seconds.",
     "open_count": "How often applications have it open.",
+    "failing": "Whether nothing leaves although it is INACTIVE: posts fail, or it is locked.",
 }
 """The keys of `outgoing_object`, for `docs/reference/cli.md`."""
 _PLACES: Final = ("last_acknowledged", "first_unacknowledged", "last_unacknowledged", "next_place")

@@ -248,8 +248,9 @@ async def overview(manager: QueueManager) -> Overview:
 
 
 def is_stuck(one: OutgoingStatus) -> bool:
-    """Whether messages wait in an outgoing queue that has no session, or is paused."""
-    return bool(one.message_count) and (one.paused or one.state not in _GOES_ON)
+    """Whether messages wait in an outgoing queue from which none leaves: it has no session, its
+    posts fail, or it is paused or locked."""
+    return bool(one.message_count) and (one.paused or one.failing or one.state not in _GOES_ON)
 
 
 def _alarm_needs(status: Status) -> list[Need]:

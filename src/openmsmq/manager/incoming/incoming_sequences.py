@@ -98,9 +98,11 @@ class Flow:
         """Whether its messages come over HTTP; then `direct_address` is the URL for receipts."""
         return is_url(self.direct_address)
 
-    def brought_by(self, poster: str, url: str) -> None:
+    def brought_by(self, poster: str, address: str, url: str) -> None:
         """Note who brings its messages over HTTP; a URL is where receipts go from now on."""
         self.poster = poster
+        # A certificate vouches for its senders, as a way does in sessions.
+        self.counted_at = "" if poster else address
         self.direct_address = url or self.direct_address
 
     @property
@@ -239,9 +241,7 @@ class IncomingSequences:
         source = Guid(message_bytes.source(packet))
         key = _key(packet, found)
         flow = self._known(source, key)
-        # A certificate vouches for its senders, as a way does in sessions.
-        place = "" if poster else address
-        if key not in self.records and not self.records.has_room(place, now):
+        if key not in self.records and not self.records.has_room("" if poster else address, now):
             return "too-many-sequences"
         if flow is None:
             name = queue_names.describe(found.destination_name)
@@ -250,8 +250,20 @@ class IncomingSequences:
         elif flow.poster not in ("", poster) or (flow.sequence.number and not flow.is_http):
             return "foreign-sequence"
         flow.place = ""
-        flow.counted_at = place
         return flow
+
+    def is_begun_by_another(self, flow: Flow, address: str, url: str, now: Instant) -> bool:
+        """Whether somebody else begins a flow over HTTP anew while its sender is still heard.
+
+        A number above all would end it for ever. Its sender comes from where he came before, or
+        names the URL for receipts that he did: only its receiver was told the word in it.
+        """
+        return (
+            flow.sequence.assumed[1] > 0
+            and address != flow.counted_at
+            and url != flow.direct_address
+            and not self._is_silent(flow, now)
+        )
 
     def _goes_on(self, flow: Flow | None) -> bool:
         """Whether a flow has come over ways only, before its sender's name was used elsewhere.

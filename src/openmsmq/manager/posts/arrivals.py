@@ -180,8 +180,15 @@ class PostArrivals:
         if not isinstance(flow, Flow):
             self._notices.note(NoticeKind.SEQUENCE_REFUSED, flow, peer=address)
             return UNAVAILABLE
-        self._sequences.heard(flow, now)
         sequence = SequenceId.from_int(stream.sequence)
+        if (
+            not poster
+            and flow.sequence.is_younger(sequence)
+            and self._sequences.is_begun_by_another(flow, address, stream.receipts_to, now)
+        ):
+            self._notices.note(NoticeKind.SEQUENCE_REFUSED, "foreign-sequence", peer=address)
+            return UNAVAILABLE
+        self._sequences.heard(flow, now)
         previous = max(stream.current - 1, 0) if stream.previous is None else stream.previous
         if flow.sequence.judge(sequence, stream.current, previous) is not Verdict.ACCEPT:
             self._sequences.reject(flow)
@@ -195,7 +202,7 @@ class PostArrivals:
         assert to.queue is not None
         if not self._runs.has_expired(packet, now) and self._runs.quota_problem(to.queue, packet):
             return UNAVAILABLE
-        flow.brought_by(poster, stream.receipts_to)
+        flow.brought_by(poster, address, stream.receipts_to)
         to.begin_flow(flow)
         return ACCEPTED
 

@@ -133,6 +133,7 @@ class OutgoingRequests:
             last_ack_count=sequence.last_ack_count,
             resend_interval_s=sequence.resend_interval_s,
             open_count=queue.open_count,
+            failing=self._is_failing(outgoing),
         )
 
     def _state_of(self, outgoing: OutgoingQueue) -> OutgoingQueueState:
@@ -151,6 +152,13 @@ class OutgoingRequests:
             return OutgoingQueueState.DISCONNECTED
         link = self._control.link_of(outgoing)
         return OutgoingQueueState.INACTIVE if link is None else link.queue_state
+
+    def _is_failing(self, outgoing: OutgoingQueue) -> bool:
+        """Whether nothing leaves, which the state does not say: INACTIVE means two things."""
+        if self._hardened and not outgoing.is_http:
+            return True
+        lane = self._posts.lane_of(outgoing)
+        return lane is not None and lane.attempt > 0
 
     def _facts(self, outgoing: OutgoingQueue, now: Instant) -> StuckFacts:
         link = self._control.link_of(outgoing)

@@ -32,6 +32,16 @@ _FAILURES: Final = {
 def description(server: str) -> dict[str, Any]:
     """Return the description; `server` is the name of the queue manager."""
     voucher = {"application/json": {"schema": {"$ref": "#/components/schemas/Voucher"}}}
+    told = {
+        "Idempotent-Replayed": {
+            "description": "`true` if it was sent before under this key.",
+            "schema": {"type": "string"},
+        },
+        "Location": {
+            "description": "The voucher, if there is a key.",
+            "schema": {"type": "string"},
+        },
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -52,17 +62,15 @@ def description(server: str) -> dict[str, Any]:
                     },
                     "responses": {
                         "201": {
-                            "description": "The message is in the queue, and on the disk.",
-                            "headers": {
-                                "Idempotent-Replayed": {
-                                    "description": "`true` if it was sent before under this key.",
-                                    "schema": {"type": "string"},
-                                },
-                                "Location": {
-                                    "description": "The voucher, if there is a key.",
-                                    "schema": {"type": "string"},
-                                },
-                            },
+                            "description": "The message is in the queue, and on the disk unless "
+                            "it is an express one.",
+                            "headers": told,
+                            "content": voucher,
+                        },
+                        "202": {
+                            "description": "The message goes to a multicast address, and is kept "
+                            "nowhere.",
+                            "headers": told,
                             "content": voucher,
                         },
                         **_failures(),
@@ -104,6 +112,7 @@ def description(server: str) -> dict[str, Any]:
                         "sent_time": "When it was sent.",
                         "key": "The Idempotency-Key, if it had one.",
                         "key_until": "How long the key is remembered, unless room is needed.",
+                        "note": "What a program might not expect of this message.",
                     },
                     ["message_id", "queue", "sent_time"],
                 ),

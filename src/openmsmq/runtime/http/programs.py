@@ -24,6 +24,7 @@ from openmsmq.client.steps import Steps, ask
 from openmsmq.model import errors
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import Guid, MessageId
+from openmsmq.model.names import MulticastFormatName, parse_format_name
 from openmsmq.model.queue import AccessMode, ShareMode
 from openmsmq.runtime.http.answers import Answer, json_answer, problem
 from openmsmq.runtime.http.clerks import Clerk, Clerks
@@ -40,7 +41,18 @@ DESCRIPTION: Final = "/openapi.json"
 
 REPEATED: Final = ("Idempotent-Replayed", "true")
 _CHALLENGE: Final = ("WWW-Authenticate", "Bearer")
+_NO_TOKEN: Final = (
+    "the token is missing: send the header Authorization: Bearer TOKEN, with one that "
+    "openmsmq token create has made"
+)
+_WRONG_TOKEN: Final = (
+    "the token is wrong: this queue manager does not know it, it was revoked, or its time is up; "
+    "openmsmq token create makes another"
+)
 _RETRY: Final = ("Retry-After", "5")
+MULTICAST_NOTE: Final = (
+    "It goes to whoever listens at this address; it is kept nowhere, and nobody says who got it."
+)
 _SAME_SITE: Final = frozenset({"same-origin", "none"})
 
 _STATUSES: Final[dict[type[MsmqError], int]] = {
@@ -70,6 +82,14 @@ class _Opened(msgspec.Struct, frozen=True):
     handle: int
     builder: PacketBuilder
     transactional: bool
+    is_multicast: bool
+
+
+class _Sent(msgspec.Struct, frozen=True):
+    """What was sent, and where it went."""
+
+    voucher: api.Voucher
+    to: _Opened
 
 
 class Programs:
@@ -125,14 +145,18 @@ class Programs:
             return self._not_known(
                 visitor, f"Authorization: {scheme[:20]} is not known here: use Bearer and a token"
             )
+        token = token.strip()
         try:
-            return self._admit(token.strip(), visitor.certificate)
+            return self._admit(token, visitor.certificate)
         except errors.AccessDenied as denied:
-            return self._not_known(visitor, denied.detail)
+            advice = _WRONG_TOKEN if token else denied.detail if visitor.certificate else _NO_TOKEN
+            return self._not_known(visitor, denied.detail, advice)
 
-    def _not_known(self, visitor: Visitor, reason: str) -> Answer:
+    def _not_known(self, visitor: Visitor, reason: str, advice: str = "") -> Answer:
+        """Refuse somebody: the audit log has the reason, and the answer what to do here."""
         self._denied(visitor.peer, reason)
-        return problem(HTTPStatus.UNAUTHORIZED, reason, errors.AccessDenied().name, _CHALLENGE)
+        code = errors.AccessDenied().name
+        return problem(HTTPStatus.UNAUTHORIZED, advice or reason, code, _CHALLENGE)
 
     # As a whole.
 
@@ -151,7 +175,8 @@ class Programs:
         clerk = self._clerks.of(caller, visitor.peer)
         queue, key = queue_in(place), key_in(place)
         if queue is None:
-            clerk.run(ask(api.GetVoucher(key or "")), lambda found: give(self._voucher(found, key)))
+            asked = key or ""
+            clerk.run(ask(api.GetVoucher(asked)), lambda found: give(self._voucher(found, asked)))
             return _nothing
         try:
             wishes = read_wishes(request, queue.lower())
@@ -159,13 +184,12 @@ class Programs:
             give(problem(bad.status, str(bad)))
             return _nothing
         clerk.run(
-            self._sending(clerk, queue, wishes),
-            lambda found: give(self._voucher(found, wishes.key, is_new=True)),
+            self._sending(clerk, queue, wishes), lambda found: give(self._sent(found, wishes.key))
         )
         # What was asked for is done, whether or not somebody hears of it.
         return _nothing
 
-    def _sending(self, clerk: Clerk, queue: str, wishes: Wishes) -> Steps[api.Voucher]:
+    def _sending(self, clerk: Clerk, queue: str, wishes: Wishes) -> Steps[_Sent]:
         opened: _Opened | None = clerk.opened.get(queue)
         if opened is not None:
             try:
@@ -179,42 +203,53 @@ class Programs:
     def _opening(self, clerk: Clerk, queue: str) -> Steps[_Opened]:
         found = yield from ask(api.OpenQueue(queue, AccessMode.SEND, ShareMode.DENY_NONE))
         builder = PacketBuilder(found.direct_name, self._name, found.format_name, Guid(found.owner))
-        opened = _Opened(found.handle, builder, found.transactional)
+        is_multicast = isinstance(parse_format_name(found.format_name), MulticastFormatName)
+        opened = _Opened(found.handle, builder, found.transactional, is_multicast)
         clerk.opened[queue] = opened
         return opened
 
-    def _send(self, opened: _Opened, queue: str, wishes: Wishes) -> Steps[api.Voucher]:
+    def _send(self, opened: _Opened, queue: str, wishes: Wishes) -> Steps[_Sent]:
         inside = opened.transactional if wishes.transactional is None else wishes.transactional
         message = OutgoingMessage(body=wishes.body, **wishes.options)
         packet = opened.builder.build(message, self._formatter, inside)
         transaction = api.OWN_TRANSACTION if inside else 0
         if wishes.key:
-            return (
-                yield from ask(
-                    api.SendOnce(opened.handle, packet, wishes.key, wishes.digest, transaction)
-                )
-            )
+            once = api.SendOnce(opened.handle, packet, wishes.key, wishes.digest, transaction)
+            return _Sent((yield from ask(once)), opened)
         sent = yield from ask(api.Send(opened.handle, [packet], transaction))
-        return api.Voucher(sent.numbers[0], sent.sent_time_s, queue, 0)
+        return _Sent(api.Voucher(sent.numbers[0], sent.sent_time_s, queue, 0), opened)
 
-    def _voucher(self, found: Any, key: str | None, *, is_new: bool = False) -> Answer:
-        if not isinstance(found, api.Voucher):
+    def _sent(self, found: Any, key: str) -> Answer:
+        """Return the answer to who has sent: the message is in a queue, or on its way to many."""
+        if not isinstance(found, _Sent):
             return failure_answer(found)
-        content: dict[str, Any] = {
-            "message_id": str(MessageId(self._identifier, found.number)),
-            "queue": found.queue,
-            "sent_time": _time(found.sent_time_s),
-        }
+        voucher = found.voucher
+        content = self._content(voucher, key)
         headers: list[tuple[str, str]] = []
         if key:
-            content["key"] = key
-            content["key_until"] = _time(found.until_s)
             headers.append(("Location", f"/{VOUCHERS}/{quote(key, safe='')}"))
-        if not is_new:
-            return json_answer(HTTPStatus.OK, content)
-        if found.before:
+        if voucher.before:
             headers.append(REPEATED)
+        if found.to.is_multicast:
+            content["note"] = MULTICAST_NOTE
+            return json_answer(HTTPStatus.ACCEPTED, content, *headers)
         return json_answer(HTTPStatus.CREATED, content, *headers)
+
+    def _voucher(self, found: Any, key: str) -> Answer:
+        if not isinstance(found, api.Voucher):
+            return failure_answer(found)
+        return json_answer(HTTPStatus.OK, self._content(found, key))
+
+    def _content(self, voucher: api.Voucher, key: str) -> dict[str, Any]:
+        content: dict[str, Any] = {
+            "message_id": str(MessageId(self._identifier, voucher.number)),
+            "queue": voucher.queue,
+            "sent_time": _time(voucher.sent_time_s),
+        }
+        if key:
+            content["key"] = key
+            content["key_until"] = _time(voucher.until_s)
+        return content
 
 
 def failure_answer(error: object) -> Answer:
@@ -222,7 +257,7 @@ def failure_answer(error: object) -> Answer:
     if isinstance(error, MsmqError):
         status = _STATUSES.get(type(error), 400)
         headers = (_RETRY,) if status == HTTPStatus.SERVICE_UNAVAILABLE else ()
-        return problem(status, error.detail or error.name, error.name, *headers)
+        return problem(status, error.sentence, error.name, *headers)
     if isinstance(error, FormatterError):
         return problem(HTTPStatus.BAD_REQUEST, str(error))
     assert isinstance(error, ConnectionLost), error

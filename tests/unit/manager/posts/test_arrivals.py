@@ -17,6 +17,7 @@ from openmsmq.manager.config import HttpConfig
 from openmsmq.manager.outputs import Persist
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId
+from openmsmq.model.limits import PEER_SILENCE_S
 from openmsmq.model.message import MessageClass
 from openmsmq.protocol.posts import OutgoingPost, PostAnswer
 from openmsmq.security.access.sids import EVERYONE, unix_user
@@ -37,6 +38,7 @@ from tests.unit.manager.posts.mailroom import (
     ORDERS_URL,
     PEER,
     RECEIPTS,
+    STRANGER,
     Mailroom,
     envelope_of,
     message,
@@ -250,6 +252,61 @@ def test_a_stream_belongs_to_the_certificate_that_brought_it(room: Mailroom) -> 
         assert room.post(of_stream(2), b"forged", certificate=forged) == 500
     # It may have a new key meanwhile: its subject is who it is.
     assert room.post(of_stream(2), b"2", certificate=certificate("genuine")) == 200
+    assert room.bodies(LEDGER) == [b"1", b"2"]
+
+
+THIEF = "http://thief/msmq/private$/order_queue$"
+HIGHEST = (1 << 64) - 1
+
+
+def beginning(sequence: int, receipts_to: str = RECEIPTS) -> Envelope:
+    """The first message of a younger stream of the same sender."""
+    stream = Stream(PEER, sequence, 1, receipts_to=receipts_to)
+    return message(1, to=LEDGER_URL, stream=stream)
+
+
+def test_nobody_elsewhere_ends_a_stream_by_a_younger_one(room: Mailroom) -> None:
+    assert room.post(of_stream(1, start=True), b"1") == 200
+    assert room.post(beginning(HIGHEST, THIEF), b"forged", address="10.0.0.66") == 500
+    assert room.post(of_stream(2), b"2") == 200
+    assert room.bodies(LEDGER) == [b"1", b"2"]
+    assert {post.url for post in room.passes(600)} == {RECEIPTS}
+    # After a start it is known as well.
+    room.driver.node.crash(room.driver.now, committed=False)
+    room.app = room.driver.connect()
+    assert room.post(beginning(HIGHEST, THIEF), b"forged", address="10.0.0.66") == 500
+    assert room.post(of_stream(3), b"3") == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "receipts_to"), [("10.0.0.66", RECEIPTS), (STRANGER, "http://new/msmq/q?word=2")]
+)
+def test_its_sender_begins_another_from_his_address_or_with_his_word(
+    room: Mailroom, address: str, receipts_to: str
+) -> None:
+    room.post(of_stream(1, start=True), b"1")
+    # Messages of the stream itself may come any way: they tell nothing that he must know.
+    assert room.post(of_stream(2), b"2", address="10.0.0.7") == 200
+    assert room.post(of_stream(3), b"3") == 200
+    assert room.post(beginning(6, receipts_to), b"younger", address=address) == 200
+    assert room.bodies(LEDGER) == [b"1", b"2", b"3", b"younger"]
+
+
+def test_a_certificate_needs_neither(room: Mailroom) -> None:
+    room.post(of_stream(1, start=True), b"1")
+    shown = certificate("genuine")
+    moved = room.post(beginning(6, THIEF), b"2", address="10.0.0.7", certificate=shown)
+    assert (moved, room.bodies(LEDGER)) == (200, [b"1", b"2"])
+
+
+def test_who_has_moved_waits_until_he_was_silent_for_an_hour(room: Mailroom) -> None:
+    room.post(of_stream(1, start=True), b"1")
+    moved = beginning(6, "http://new/msmq/private$/order_queue$")
+    room.passes((PEER_SILENCE_S - 1) * 1000)
+    assert room.post(moved, b"2", address="10.0.0.7") == 500
+    # To be refused is not to be heard.
+    room.passes(1000)
+    assert room.post(moved, b"2", address="10.0.0.7") == 200
     assert room.bodies(LEDGER) == [b"1", b"2"]
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from openmsmq.api import messages as api
+from openmsmq.console.asking.manager_views import is_stuck
 from openmsmq.manager.outputs import Persist
 from openmsmq.model.message import MessageClass
 from openmsmq.model.queue import AccessMode
@@ -125,13 +126,41 @@ def test_an_operator_need_not_wait_for_the_pause(room: Mailroom) -> None:
 def test_an_operator_sees_how_it_stands(room: Mailroom) -> None:
     (post,) = room.sends(BETA_PLAIN, b"1")
     (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
-    assert shown.state == "CONNECTED"
+    assert (shown.state, shown.failing, is_stuck(shown)) == ("CONNECTED", False, False)
     room.failed(post)
     (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
     assert shown.state == "INACTIVE"
     assert shown.explanation == (
         f"There is no connection to {shown.format_name}: no answer; next try in 30 s."
     )
+    assert shown.failing
+
+
+def test_what_fails_is_stuck_until_something_was_accepted(room: Mailroom) -> None:
+    (post,) = room.sends(BETA_PLAIN, b"1")
+    room.failed(post)
+    for _ in range(3):
+        (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
+        assert is_stuck(shown)
+        # It is tried again, and nobody knows yet whether it is better now.
+        (post,) = room.passes(30_000)
+        (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
+        assert (shown.state, is_stuck(shown)) == ("CONNECTED", True)
+        room.failed(post)
+    (post,) = room.passes(300_000)
+    (other,) = room.sends(BETA_PLAIN, b"2")
+    room.answered(post)
+    (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
+    assert (shown.message_count, shown.failing, is_stuck(shown)) == (1, False, False)
+    room.answered(other)
+    assert room.waiting(BETA_PLAIN) == 0
+
+
+def test_a_driver_with_too_much_to_do_is_no_failure(room: Mailroom) -> None:
+    (post,) = room.sends(BETA_PLAIN, b"1")
+    room.failed(post, PostFailure.BUSY)
+    (shown,) = room.ok(api.ListOutgoing(BETA_PLAIN)).queues
+    assert not is_stuck(shown)
 
 
 def test_many_are_under_way_in_their_order(room: Mailroom) -> None:

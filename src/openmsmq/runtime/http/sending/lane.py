@@ -206,6 +206,9 @@ class Lane(asyncio.Protocol):
             self._not_connected(PostFailure.UNREACHABLE, "no connection in time")
         except OSError as error:
             self._not_connected(PostFailure.UNREACHABLE, os_reason(error))
+        except ValueError:
+            # Before anybody is asked: `a..b`, or a label of more than 63 letters.
+            self._not_connected(PostFailure.UNREACHABLE, "no host can have this name")
         finally:
             self._connecting = None
 

@@ -35,6 +35,7 @@ class Outcomes:
 
     def post_failed(self, call: int, failure: PostFailure, reason: str) -> None:
         assert reason
+        assert "Errno" not in reason, "numbers mean nothing to people"
         self._note(call, failure)
 
     def _note(self, call: int, outcome: int | PostFailure) -> None:
@@ -229,8 +230,13 @@ def test_what_cannot_leave_is_said_at_once() -> None:
         async with posting(serve) as (client, outcomes, url):
             client.post(numbered(1, "ftp://127.0.0.1/msmq/q"))
             client.post(numbered(2, "http://127.0.0.1:1/msmq/q"))
-            await outcomes.until(2)
-            assert outcomes.found == {1: PostFailure.REFUSED, 2: PostFailure.UNREACHABLE}
+            client.post(numbered(3, "http://nobody.invalid/msmq/q"))
+            # Names that are asked for nowhere: strangers choose where receipts go.
+            client.post(numbered(4, f"http://{'a' * 64}/msmq/q"))
+            client.post(numbered(5, "https://a..b/msmq/q"))
+            await outcomes.until(5)
+            unreachable = dict.fromkeys((2, 3, 4, 5), PostFailure.UNREACHABLE)
+            assert outcomes.found == {1: PostFailure.REFUSED, **unreachable}
             assert url
 
     asyncio.run(main())
