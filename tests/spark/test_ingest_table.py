@@ -577,6 +577,25 @@ def test_a_new_checkpoint_goes_on_behind_what_the_table_has(alpha, manager, tmp_
         make_ready(msgspec.structs.replace(job, options=browsing))
 
 
+def test_a_checkpoint_that_was_followed_by_one_without_a_batch_has_nothing_to_say(
+    alpha, manager, tmp_path
+):
+    queue = manager.create_queue("private$\\followed")
+    given = {"qm": alpha.qm, "queue": queue.name, "columns": "queue,text", "reader": "ingest"}
+    options = read_source_options(given)
+    place = Output("parquet", str(tmp_path / "table"), ("queue",))
+    job = Beginning(options, place, str(tmp_path / "checkpoint"), arrow_schema(options.columns))
+    queue.send("order 0", recoverable=True)
+    publish_batch(job, 0)
+    # Its checkpoint is gone. The next one has planned a batch, and is gone before that counts.
+    make_ready(job)
+    queue.send("order 1", recoverable=True)
+    follower = RangeReader(options)
+    follower.latestOffset(follower.initialOffset(), follower.getDefaultReadLimit())
+    follower.stop()
+    assert texts_from(job, given) == ["order 1"]
+
+
 # The whole.
 
 

@@ -16,7 +16,7 @@ from openmsmq.model.errors import (
     QueueNotFound,
     SharingViolation,
 )
-from openmsmq.spark.errors import BadOption, QueueGone, QueueProblem
+from openmsmq.spark.errors import BadOption, QueueGone, QueueProblem, QueueTaken
 from openmsmq.spark.options import Place
 
 _FIRST_PAUSE_S: Final = 0.05
@@ -80,9 +80,10 @@ def explained(address: str, queue: str = "") -> Iterator[None]:
             f"queue {what} is not there ({error}): create it, or correct the option queue"
         ) from None
     except SharingViolation as error:
-        raise QueueProblem(
-            f"queue {what}: {error}. `openmsmq --qm {address} queue release {queue}` gives back "
-            "what a query reserved that will not come again"
+        # The general advice for this error is about programs that open queues.
+        raise QueueTaken(
+            f"queue {what}: {error.detail or error} ({error.name}). `openmsmq --qm {address} queue "
+            f"release {queue}` gives back what a query reserved that will not come again"
         ) from None
     except AccessDenied as error:
         raise QueueProblem(

@@ -30,6 +30,10 @@ class QueueProblem(SparkSideError):
     """A queue, or the queue manager that has it, does not do what was asked."""
 
 
+class QueueTaken(QueueProblem):
+    """A queue is another reader's, or another checkpoint's of the same reader."""
+
+
 class QueueGone(QueueProblem):
     """A queue is not there, or not there any more."""
 

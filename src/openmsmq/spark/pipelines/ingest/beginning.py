@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from openmsmq.spark.connecting import explained
-from openmsmq.spark.errors import BadOption, QueueGone, QueueProblem, TableProblem, sentence_in
+from openmsmq.spark.errors import BadOption, QueueGone, QueueTaken, TableProblem, sentence_in
 from openmsmq.spark.paths import is_remote
 from openmsmq.spark.pipelines.ingest.checkpoint import Checkpoint, Mark
 from openmsmq.spark.pipelines.ingest.formats import Output
@@ -108,21 +108,17 @@ def _go_on_behind_others(job: Beginning, table: Table) -> str:
 def _complete(job: Beginning, marks: Sequence[Mark]) -> None:
     """Take out of the queues what the table has.
 
-    Of several checkpoints only the last can have something there: one that was followed by another
-    has nothing more to say to the queue manager.
+    A checkpoint that was followed by another has nothing more to say to the queue manager, whether
+    that one has brought a batch into the table or not: only what is completed, released, or was
+    never read can be followed.
     """
-    problems: list[QueueProblem] = []
     reader = RangeReader(job.options)
     try:
         for mark in marks:
-            try:
+            with suppress(QueueTaken):
                 reader.commit(msgspec.json.decode(mark.offset))
-            except QueueProblem as problem:
-                problems.append(problem)
     finally:
         reader.stop()
-    if problems and len(problems) == len(marks):
-        raise problems[-1]
 
 
 def _places_behind(options: SourceOptions, marks: Sequence[Mark]) -> dict[str, int]:
