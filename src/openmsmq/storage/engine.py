@@ -25,6 +25,7 @@ import msgspec
 
 from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import KEY_MAX_BYTES, Base
+from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.files import DirectoryLock, FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes, Changes, Framing, Moves, Record, encode_changes
 from openmsmq.storage.journal import Journal, JournalNote
@@ -62,6 +63,9 @@ CHECKPOINT_MAX_COUNT: Final = 65_536
 SLICE_BYTES: Final = 1 << 20
 """What one slice moves into the base; the longest that a commit waits beside its own work."""
 
+STAYING_BYTES: Final = 64 << 20
+"""What one slice moves of messages that stay in their files: hardly any of it is written."""
+
 DELETIONS_SPARE_SHARE: Final = 8
 """One part in so many of a journal file is kept for deletions when the disk is full."""
 
@@ -95,6 +99,9 @@ class JournaledStore:
         self._memtable = Memtable(base.contains)
         self._sealed_sequence: int | None = None
         self._sealed_aside: AsideNotes = {}
+        self._runs = Runs()
+        self._owed_bytes = 0
+        base.stayed.left = aside.left
         self._failure: str | None = None
         self._shown: Prepared | None = None
         """What can be seen, and is on the disks of others only."""
@@ -131,18 +138,23 @@ class JournaledStore:
         for name, note in content.moves.aside.items():
             self._aside.keep(name, note)
         self._take(content.moves, record.sequence)
+        self._runs.changed(content.changes)
         self._memtable.apply(content.changes)
 
     def _take(self, moves: Moves, sequence: int) -> None:
         """Apply what a batch that is in the journal takes and drops."""
         for taken in moves.taken:
-            self._memtable.apply_run(taken.records(self._aside.values(taken.name)))
+            values = self._aside.values(taken.name)
+            self._memtable.apply_run(taken.records(values))
+            note, pieces = self._aside.notes[taken.name], self._aside.pieces(taken.name)
+            self._runs.take(taken, note, pieces, len(values))
         for name in moves.dropped:
             self._aside.drop(name, sequence)
 
     def _seal(self, sequence: int) -> None:
         """Begin to move everything up to a batch into the base."""
         self._memtable.seal()
+        self._runs.seal()
         self._sealed_sequence = sequence
         self._sealed_aside = dict(self._aside.notes)
 
@@ -261,6 +273,7 @@ class JournaledStore:
             for name, values in batch.aside:
                 self._aside.keep(name, moves.aside[name], values)
             self._take(moves, self._journal.last_sequence)
+        self._runs.changed(batch.changes)
         self._memtable.apply(batch.changes)
         self._memtable.apply_volatile(batch.volatile)
         self._memtable.forget(batch.forgotten)
@@ -366,6 +379,7 @@ class JournaledStore:
             len(self._memtable.active) / CHECKPOINT_MAX_COUNT,
         )
         try:
+            self._base.gather()
             if self._memtable.gone:
                 is_late = self._sealed_sequence is not None and used > 1 / 2
                 for _ in range(CLEARINGS_LATE_COUNT if is_late else 1):
@@ -385,8 +399,14 @@ class JournaledStore:
             sum(map(len, values)) + CHANGE_COST_BYTES * len(values) for _, values in batch.aside
         )
         try:
-            if self._sealed_sequence is not None and not self._memtable.gone:
-                self._move_slice(max(cost_bytes, SLICE_BYTES))
+            if self._sealed_sequence is None:
+                self._owed_bytes = 0
+                return
+            self._owed_bytes += cost_bytes
+            if self._memtable.gone or (self._runs.know_all and self._owed_bytes < STAYING_BYTES):
+                return
+            owed_bytes, self._owed_bytes = self._owed_bytes, 0
+            self._move_slice(max(owed_bytes, SLICE_BYTES))
         except StoreFull:
             return
         except (StoreFailed, StoreDamaged) as error:
@@ -404,16 +424,21 @@ class JournaledStore:
 
     def _move_slice(self, cost_bytes: int = SLICE_BYTES) -> None:
         memtable = self._memtable
+        if self._runs.know_all:
+            cost_bytes = max(cost_bytes, STAYING_BYTES)
         while memtable.gone:
             self._clear_slice()
         changes, place = memtable.next_slice(cost_bytes)
         last = memtable.is_last(place)
         applied = self._sealed_sequence if last else None
         aside = self._sealed_aside if last else None
-        self._base.write(changes, applied=applied, note=self._journal.note, aside=aside)
+        self._base.write(
+            changes, applied=applied, note=self._journal.note, aside=aside, runs=self._runs
+        )
         memtable.moved(changes, place)
         if last:
             self._sealed_sequence = None
+            self._runs.moved()
             self._aside.applied(self._base.applied)
 
     def _relieve(self) -> None:
@@ -519,7 +544,7 @@ def _open(
         framing = description.framing
         journal = Journal(files, directory, framing, size_bytes=checkpoint_bytes)
         parts.callback(journal.close)
-        aside = Aside(files, directory, framing, base.aside)
+        aside = Aside(files, directory, framing, base.aside, base.stayed.uses)
         store = JournaledStore(lock, journal, base, aside, checkpoint_bytes=checkpoint_bytes)
         if description.version == UNMARKED_VERSION:
             ready = msgspec.structs.replace(new_format(), state="ready")

@@ -11,7 +11,8 @@ from typing import Final
 import msgspec
 
 from openmsmq.storage.aside import Aside
-from openmsmq.storage.base import Base, damaged_pages
+from openmsmq.storage.base import Base
+from openmsmq.storage.bundles.staying import FileUse
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.files import FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes
@@ -23,6 +24,7 @@ from openmsmq.storage.layout import (
     lock_store,
     read_format,
 )
+from openmsmq.storage.pages import damaged_pages
 from openmsmq.storage.port import StoreDamaged
 
 Progress = Callable[[int, int], None]
@@ -149,6 +151,7 @@ class _BaseFacts(msgspec.Struct, frozen=True):
     applied: int
     note: JournalNote | None
     aside: AsideNotes
+    files: dict[int, FileUse]
 
 
 def _check_base(
@@ -187,7 +190,7 @@ def _check_base(
         if description is not None:
             with findings.collecting():
                 base.require_note(is_marked=description.version != UNMARKED_VERSION)
-        return _BaseFacts(base.applied, base.note, base.aside)
+        return _BaseFacts(base.applied, base.note, base.aside, base.stayed.uses)
     finally:
         base.close()
 
@@ -201,7 +204,7 @@ def _check_journal(
 ) -> None:
     framing = description.framing
     journal = Journal(files, directory, framing, size_bytes=0, write=False)
-    aside = Aside(files, directory, framing, base.aside)
+    aside = Aside(files, directory, framing, base.aside, base.files)
     try:
         batches = changes = 0
         for records in journal.recover(base.applied, base.note):
