@@ -7,23 +7,22 @@ values says only where they are, and replaying it reads them there again. Most v
 here and nowhere else: the base says where they stay (`bundles.staying`).
 
 Which files count stands in the journal, and in the base as of its last checkpoint. A file is used
-again when the base has the batch that dropped it, and nothing in it: until then a crash lets it be
-read again, or readers do. To
-write over a file is several times as fast as to make one. A file that nobody speaks of was being
-written when the power failed, or was left over; a start removes it.
+again when the base has the batch that dropped it, and nothing in it: until then a start after a
+crash would read it again, or whoever reads messages. To write over a file is several times as fast
+as to make one. A file that nobody speaks of was being written when the power failed, or was left
+over; a start removes it.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from openmsmq.storage.bundles.runs import Piece, pieces_of
-from openmsmq.storage.bundles.staying import FileUse
+from openmsmq.storage.bundles.stayed_files import StayedFiles
 from openmsmq.storage.files import FULL, FileOps, disk_error
 from openmsmq.storage.frames import AsideNote, AsideNotes, Framing
 from openmsmq.storage.layout import ADVICE, ASIDE_NAMES, aside_name
@@ -48,7 +47,7 @@ class Aside:
         directory: Path,
         framing: Framing,
         notes: AsideNotes,
-        staying: Mapping[int, FileUse],
+        stayed: StayedFiles,
     ) -> None:
         self._files = files
         self._directory = directory
@@ -63,9 +62,9 @@ class Aside:
         self._free: dict[int, int] = {}
         """Files that may be used again, with their sizes."""
         self._is_held = False
-        self._staying = staying
-        """What the base has in files: they are the base's, until it lets them go."""
-        known = [*staying, *(note.file for note in notes.values())]
+        self._stayed = stayed
+        """The files in which the base has something: they are its own, until it lets them go."""
+        known = [*stayed.uses, *(note.file for note in notes.values())]
         self._last_file = max(known, default=0)
 
     def write(self, name: bytes, values: list[bytes], sequence: int) -> AsideNote:
@@ -82,11 +81,11 @@ class Aside:
                 if size_bytes < needed_bytes:
                     self._files.allocate(file, needed_bytes)
                 self._files.write_through(file, [header, payload], 0)
-                # Only a start reads it; the next file, or the base, can use the memory.
+                # Readers come to it later, if at all; the next file can use the memory.
                 self._files.forget(file)
             finally:
                 self._files.close(file)
-            self._pieces[number] = pieces_of(name, values, payload, len(header))
+            self._pieces[number] = pieces_of(values, payload, len(header))
             if not size_bytes:
                 self._files.sync_directory(self._directory)
         except OSError as error:
@@ -160,7 +159,7 @@ class Aside:
             written, *values = _DECODER.decode(record.payload)
             if written == name:
                 start = self.framing.header_bytes
-                self._pieces[note.file] = pieces_of(name, values, record.payload, start)
+                self._pieces[note.file] = pieces_of(values, record.payload, start)
                 return values
         raise StoreDamaged(f"{path} is not as batch {note.sequence} wrote it: {ADVICE}")
 
@@ -179,7 +178,7 @@ class Aside:
         for when, note in dropped:
             if when > sequence:
                 self._dropped.append((when, note))
-            elif note.file in self._staying:
+            elif note.file in self._stayed.uses:
                 continue
             elif sum(self._free.values()) + note.size_bytes <= FREE_MAX_BYTES:
                 self._free[note.file] = note.size_bytes
@@ -196,8 +195,8 @@ class Aside:
         """Keep all files that a start would read as they are, until `let_go`; give their sizes."""
         self._is_held = True
         sizes = {self._path(note): note.size_bytes for note in self._needed()}
-        for number, use in self._staying.items():
-            sizes[self._directory / aside_name(number)] = use.size_bytes
+        for number, use in self._stayed.uses.items():
+            sizes[self._stayed.path(number)] = use.size_bytes
         return list(sizes.items())
 
     def let_go(self, sequence: int) -> None:
@@ -213,7 +212,7 @@ class Aside:
         for name in self.notes:
             self.values(name)
         known = {self._path(note) for note in self._needed()}
-        known |= {self._directory / aside_name(number) for number in self._staying}
+        known.update(map(self._stayed.path, self._stayed.uses))
         for path in sorted(self._directory.glob(ASIDE_NAMES)):
             if path not in known:
                 self._files.remove(path)

@@ -30,6 +30,7 @@ from zlib_ng.zlib_ng import crc32
 
 from openmsmq.storage import pages
 from openmsmq.storage.bundles import rewriting
+from openmsmq.storage.bundles.bundle import Bundle
 from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
 from openmsmq.storage.bundles.environment import explained, open_environment
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
@@ -66,6 +67,9 @@ READERS_BYTES: Final = 64 << 10
 
 REWRITTEN_MAX_BYTES: Final = SPARE_BYTES // 4
 """What deletions may write again at once: bundles of which they leave something."""
+
+GATHERED_BYTES: Final = 1 << 20
+"""What is taken out of a file at once that is hardly worth its place."""
 
 _RECORDS: Final = b"records"
 _BUNDLES: Final = b"bundles"
@@ -201,20 +205,23 @@ class Base:
     def contains(self, key: bytes) -> bool:
         """Whether a key is there."""
         try:
-            return self._cursor.set_key(key) or self._in_bundle(key) is not None
+            if self._cursor.set_key(key):
+                return True
+            bundle = self._bundle_around(key)
+            return bundle is not None and key in bundle
         except lmdb.Error as error:
             raise explained(error, "read", self.path) from error
 
-    def _in_bundle(self, key: bytes) -> bytes | None:
-        bundle = None if self._bundles is None else self._bundles.around(key)
-        return None if bundle is None else bundle.get(key)
+    def _bundle_around(self, key: bytes) -> Bundle | None:
+        return None if self._bundles is None else self._bundles.around(key)
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, or None."""
         try:
             stored = self._reader.get(key)
             if stored is None:
-                return self._in_bundle(key)
+                bundle = self._bundle_around(key)
+                return None if bundle is None else bundle.get(key)
         except lmdb.Error as error:
             raise explained(error, "read", self.path) from error
         value = unpack(key, stored)
@@ -336,7 +343,9 @@ class Base:
         try:
             stored = self._reader.cursor().iternext()
             single = ((key, unpack(key, value)) for key, value in stored)
-            bundled = () if self._bundles is None else self._bundles.every()
+            found_bytes = self.stayed.found_bytes
+            found_bytes.clear()
+            bundled = () if self._bundles is None else self._bundles.every(found_bytes)
             yield from merge(single, bundled, key=_KEY)
         except lmdb.Error as error:
             raise explained(error, "read", self.path) from error
@@ -351,10 +360,11 @@ class Base:
         note: JournalNote | None = None,
         aside: AsideNotes | None = None,
         runs: Runs | None = None,
-    ) -> None:
+    ) -> int:
         """Apply changes in one transaction; on return they are on the disk.
 
         `aside` is what was set aside by the batch `applied`. What `runs` knows stays in its file.
+        Gives how many bytes were put.
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
@@ -372,9 +382,10 @@ class Base:
         if not puts_any and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
             # On a full disk only a little place is kept for deletions.
             middle = len(changes) // 2
-            self.write(changes[:middle])
-            self.write(changes[middle:], applied=applied, note=note, aside=aside)
-            return
+            first_bytes = self.write(changes[:middle])
+            return first_bytes + self.write(
+                changes[middle:], applied=applied, note=note, aside=aside
+            )
         if puts_any:
             self._take_place(work.put_bytes * 2)
         try:
@@ -397,6 +408,7 @@ class Base:
         self.aside = self.aside if aside is None else aside
         if puts_any and self._runs:
             self._runs.forget(sorted([key for key, value in changes if value is not None]))
+        return work.put_bytes
 
     def _written(self, work: rewriting.Rewriting) -> None:
         """See what a transaction has written."""
@@ -407,14 +419,15 @@ class Base:
         self.stayed.stored(work.files)
 
     def gather(self) -> None:
-        """Take a file's records into the base if the files are much longer than what they are for.
+        """Take some records of a file in if the files are much longer than what they are for.
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
-        number, uses = self.stayed.most_wasteful(), self.stayed.uses
+        number = self.stayed.most_wasteful()
         if number is None or self._bundles is None:
             return
-        work = rewriting.gathering_of(number, uses[number], self._bundles, uses)
+        uses = self.stayed.uses
+        work = rewriting.gathering_of(number, GATHERED_BYTES, self._bundles, uses)
         self._take_place(work.put_bytes * 2)
         try:
             with self._env.begin(write=True, db=self._records) as transaction:

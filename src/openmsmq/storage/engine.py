@@ -30,6 +30,7 @@ from openmsmq.storage.files import DirectoryLock, FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes, Changes, Framing, Moves, Record, encode_changes
 from openmsmq.storage.journal import Journal, JournalNote
 from openmsmq.storage.layout import (
+    ADVICE,
     BASE_NAME,
     JOURNAL_NAMES,
     SCHEMA_VERSION,
@@ -60,11 +61,14 @@ CHECKPOINT_MIN_BYTES: Final = 4096
 CHECKPOINT_MAX_COUNT: Final = 65_536
 """Changed keys between two checkpoints: deletions are short in the journal but not in memory."""
 
+TAKEN_MAX_BYTES: Final = 128 << 20
+"""What is taken between two checkpoints: it is a line in the journal, and all of it in memory."""
+
 SLICE_BYTES: Final = 1 << 20
 """What one slice moves into the base; the longest that a commit waits beside its own work."""
 
-STAYING_BYTES: Final = 64 << 20
-"""What one slice moves of messages that stay in their files: hardly any of it is written."""
+STAYING_BYTES: Final = 16 << 20
+"""What one slice moves while most messages stay in their files: hardly any of it is written."""
 
 DELETIONS_SPARE_SHARE: Final = 8
 """One part in so many of a journal file is kept for deletions when the disk is full."""
@@ -100,7 +104,11 @@ class JournaledStore:
         self._sealed_sequence: int | None = None
         self._sealed_aside: AsideNotes = {}
         self._runs = Runs()
+        self._taken_bytes = 0
+        # What was set aside since the last slice.
         self._owed_bytes = 0
+        # Whether the last slice has written little.
+        self._moves_lightly = True
         base.stayed.left = aside.left
         self._failure: str | None = None
         self._shown: Prepared | None = None
@@ -148,6 +156,7 @@ class JournaledStore:
             self._memtable.apply_run(taken.records(values))
             note, pieces = self._aside.notes[taken.name], self._aside.pieces(taken.name)
             self._runs.take(taken, note, pieces, len(values))
+            self._taken_bytes += sum([piece.length for piece in pieces])
         for name in moves.dropped:
             self._aside.drop(name, sequence)
 
@@ -157,6 +166,8 @@ class JournaledStore:
         self._runs.seal()
         self._sealed_sequence = sequence
         self._sealed_aside = dict(self._aside.notes)
+        self._taken_bytes = 0
+        self._moves_lightly = True
 
     @property
     def base_count(self) -> int:
@@ -336,7 +347,7 @@ class JournaledStore:
 
     def _make_room(self, payload_bytes: int, *, adds: bool) -> None:
         """Switch to the other journal file if the active one is full."""
-        crowded = len(self._memtable.active) >= CHECKPOINT_MAX_COUNT
+        crowded = self._crowding() >= 1
         shown_bytes = 0 if self._shown is None else self._journal.record_bytes(self._shown.payload)
         if not crowded and self._journal.fits(payload_bytes + shown_bytes, self._spare_bytes):
             return
@@ -349,6 +360,11 @@ class JournaledStore:
             # Deletions may use the last part of the file, so that a full store can be emptied.
             if not self._journal.fits(payload_bytes, self._spare_bytes if adds else 0):
                 raise
+
+    def _crowding(self) -> float:
+        """How full the younger part is in memory; from 1 on another one begins."""
+        taken = self._taken_bytes / TAKEN_MAX_BYTES
+        return max(len(self._memtable.active) / CHECKPOINT_MAX_COUNT, taken)
 
     def _switch(self, payload_bytes: int) -> None:
         self._finish_checkpoint()
@@ -374,12 +390,8 @@ class JournaledStore:
 
     def _move_in_step(self) -> None:
         """Move slices so that the sealed file is free when the active one is full."""
-        used = max(
-            self._journal.used_share(self._spare_bytes),
-            len(self._memtable.active) / CHECKPOINT_MAX_COUNT,
-        )
+        used = max(self._journal.used_share(self._spare_bytes), self._crowding())
         try:
-            self._base.gather()
             if self._memtable.gone:
                 is_late = self._sealed_sequence is not None and used > 1 / 2
                 for _ in range(CLEARINGS_LATE_COUNT if is_late else 1):
@@ -387,6 +399,7 @@ class JournaledStore:
                 return
             while self._sealed_sequence is not None and self._memtable.moved_share <= 2 * used - 1:
                 self._move_slice()
+            self._base.gather()
         except StoreFull:
             # The batch is safe in the journal. It is tried again when the file is full.
             return
@@ -403,10 +416,10 @@ class JournaledStore:
                 self._owed_bytes = 0
                 return
             self._owed_bytes += cost_bytes
-            if self._memtable.gone or (self._runs.know_all and self._owed_bytes < STAYING_BYTES):
+            if self._memtable.gone or self._owed_bytes < self._slice_bytes:
                 return
             owed_bytes, self._owed_bytes = self._owed_bytes, 0
-            self._move_slice(max(owed_bytes, SLICE_BYTES))
+            self._move_slice(owed_bytes)
         except StoreFull:
             return
         except (StoreFailed, StoreDamaged) as error:
@@ -422,19 +435,23 @@ class JournaledStore:
             start, stop = self._memtable.gone[0]
             self._memtable.cleared(self._base.clear(start, stop, CLEARED_MAX_COUNT))
 
-    def _move_slice(self, cost_bytes: int = SLICE_BYTES) -> None:
+    @property
+    def _slice_bytes(self) -> int:
+        return STAYING_BYTES if self._runs and self._moves_lightly else SLICE_BYTES
+
+    def _move_slice(self, cost_bytes: int = 0) -> None:
         memtable = self._memtable
-        if self._runs.know_all:
-            cost_bytes = max(cost_bytes, STAYING_BYTES)
+        cost_bytes = max(cost_bytes, self._slice_bytes)
         while memtable.gone:
             self._clear_slice()
         changes, place = memtable.next_slice(cost_bytes)
         last = memtable.is_last(place)
         applied = self._sealed_sequence if last else None
         aside = self._sealed_aside if last else None
-        self._base.write(
+        put_bytes = self._base.write(
             changes, applied=applied, note=self._journal.note, aside=aside, runs=self._runs
         )
+        self._moves_lightly = put_bytes <= SLICE_BYTES
         memtable.moved(changes, place)
         if last:
             self._sealed_sequence = None
@@ -541,10 +558,12 @@ def _open(
         base = Base(files, directory / BASE_NAME, thorough=thorough)
         parts.callback(base.close)
         base.require_note(is_marked=description.version != UNMARKED_VERSION)
+        for problem in base.stayed.problems():
+            raise StoreDamaged(f"{problem}: {ADVICE}")
         framing = description.framing
         journal = Journal(files, directory, framing, size_bytes=checkpoint_bytes)
         parts.callback(journal.close)
-        aside = Aside(files, directory, framing, base.aside, base.stayed.uses)
+        aside = Aside(files, directory, framing, base.aside, base.stayed)
         store = JournaledStore(lock, journal, base, aside, checkpoint_bytes=checkpoint_bytes)
         if description.version == UNMARKED_VERSION:
             ready = msgspec.structs.replace(new_format(), state="ready")

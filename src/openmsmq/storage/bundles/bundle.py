@@ -11,7 +11,7 @@ A bundle is never changed. When some of its records are, it is replaced by one o
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -78,10 +78,27 @@ class Bundle:
             self._values = self._read()
         return self._values
 
+    def __contains__(self, key: bytes) -> bool:
+        place = bisect_left(self.keys, key)
+        return place < len(self.keys) and self.keys[place] == key
+
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, or None."""
         place = bisect_left(self.keys, key)
         return self.values[place] if place < len(self.keys) and self.keys[place] == key else None
+
+    def parts_beside(self, keys: Iterable[bytes]) -> list[tuple[int, int]]:
+        """Return what is left between keys that are given in order: from one place to another."""
+        parts: list[tuple[int, int]] = []
+        start = 0
+        for key in keys:
+            stop = bisect_left(self.keys, key)
+            if start < stop:
+                parts.append((start, stop))
+            start = bisect_right(self.keys, key)
+        if start < len(self.keys):
+            parts.append((start, len(self.keys)))
+        return parts
 
     def keys_between(self, start: bytes, stop: bytes) -> list[bytes]:
         """Return the keys with `start` <= key < `stop`."""
@@ -110,20 +127,11 @@ def decode(last: bytes, stored: bytes) -> Bundle | None:
 
 def is_worth_it(records: Records, cost_bytes: int) -> bool:
     """Whether records of which we know what they need are kept as a bundle, not one by one."""
-    return is_size(len(records), cost_bytes) and len(records[0][0]) > KEY_NUMBER_BYTES
-
-
-def is_size(count: int, cost_bytes: int) -> bool:
-    """Whether a bundle may have so many records which need so many bytes."""
     return (
-        BUNDLE_MIN_COUNT <= count <= BUNDLE_MAX_COUNT
+        BUNDLE_MIN_COUNT <= len(records) <= BUNDLE_MAX_COUNT
         and BUNDLE_MIN_BYTES <= cost_bytes <= BUNDLE_MAX_BYTES
+        and len(records[0][0]) > KEY_NUMBER_BYTES
     )
-
-
-def cost_of(records: Records) -> int:
-    """Return how long a bundle of records is at most."""
-    return sum([len(key) + len(value) + RECORD_COST_BYTES for key, value in records])
 
 
 def divided(records: Records) -> list[tuple[Records, int]]:

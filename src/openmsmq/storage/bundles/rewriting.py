@@ -1,7 +1,7 @@
 """What becomes of the bundles when records change: a work, made before anything is written.
 
 Records that are put beside each other become a bundle where nothing lies between them. A bundle of
-which records change gives way to what is left of it.
+which records change gives way to what is left of it, which stays where it is if it is in a file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from openmsmq.storage.bundles import staying
 from openmsmq.storage.bundles.bundle import (
     Bundle,
     Records,
-    cost_of,
     divided,
     encode,
     is_worth_it,
@@ -81,11 +80,11 @@ class Rewriting(msgspec.Struct):
 
     def keep(self, records: Records) -> None:
         """Put what is left of a bundle."""
-        cost_bytes = cost_of(records)
-        if is_worth_it(records, cost_bytes):
-            self.make(records, cost_bytes)
-        else:
-            self.single += records
+        for part, cost_bytes in divided(records):
+            if is_worth_it(part, cost_bytes):
+                self.make(part, cost_bytes)
+            else:
+                self.single += part
 
     def make(self, records: Records, cost_bytes: int) -> None:
         """Put records as a bundle."""
@@ -93,12 +92,11 @@ class Rewriting(msgspec.Struct):
         self.made_bytes += cost_bytes
         self.gained_count += len(records)
 
-    def leave(self, records: Records, stay: Stay, use: FileUse) -> None:
+    def leave(self, first: bytes, last: bytes, stay: Stay, use: FileUse) -> None:
         """Put a bundle that says where records are; `use` is what the base has in their file."""
-        first, last = records[0][0], records[-1][0]
         self.stays.append((last, stay))
         self.made_bytes += STAY_COST_BYTES + len(last) + len(stay.prefix)
-        self.gained_count += len(records)
+        self.gained_count += stay.count
         self.files[stay.file] = FileUse(
             use.size_bytes,
             use.used_bytes + stay.length,
@@ -146,7 +144,7 @@ def rewriting_of(
         if stay is not None and following.leaves_free(records):
             use = _use_of(stay.file, size_bytes, work, files)
             if use is not None:
-                work.leave(records, stay, use)
+                work.leave(records[0][0], records[-1][0], stay, use)
                 continue
         for part, cost_bytes in divided(records):
             if is_worth_it(part, cost_bytes) and following.leaves_free(part):
@@ -201,28 +199,48 @@ def _change_bundles(work: Rewriting, changes: Changes, bundles: Bundles, files: 
                 own[key] = value
         puts_any = any(value is not None for value in own.values())
         if puts_any or not own.keys().isdisjoint(bundle.keys):
-            work.drop(bundle, files)
-            work.keep(_left_of(bundle, own))
+            _change(work, bundle, own, bundles, files)
     return others
 
 
-def _left_of(bundle: Bundle, own: dict[bytes, bytes | None]) -> Records:
-    """Return the records of a bundle after changes; values that all go are not even read."""
+def _change(
+    work: Rewriting,
+    bundle: Bundle,
+    own: Mapping[bytes, bytes | None],
+    bundles: Bundles,
+    files: Files,
+) -> None:
+    """Let a bundle give way to what is left of it after changes, which are in order."""
+    work.drop(bundle, files)
+    stay = bundle.stay
     left: dict[bytes, bytes | None] = {}
-    if not own.keys() >= set(bundle.keys):
+    if stay is None:
         left = dict(zip(bundle.keys, bundle.values, strict=True))
-    return [(key, value) for key, value in sorted((left | own).items()) if value is not None]
+    elif places := bundle.parts_beside(own):
+        work.single += [(key, value) for key, value in own.items() if value is not None]
+        parts = staying.parts_of(stay, bundles.read(stay), places)
+        for (start, stop), part in zip(places, parts, strict=True):
+            work.leave(bundle.keys[start], bundle.keys[stop - 1], part, work.files[stay.file])
+        return
+    changed = sorted({**left, **own}.items())
+    work.keep([(key, value) for key, value in changed if value is not None])
 
 
-def gathering_of(file: int, use: FileUse, bundles: Bundles, files: Files) -> Rewriting:
-    """Take into the base what it has in a file."""
+def gathering_of(file: int, most_bytes: int, bundles: Bundles, files: Files) -> Rewriting:
+    """Take some of what the base has in a file into the base itself."""
     work = Rewriting()
-    bundle = bundles.reaching(use.first)
-    while bundle is not None and bundle.first <= use.last:
+    use = files[file]
+    rest = use.first
+    while work.put_bytes < most_bytes:
+        bundle = bundles.reaching(rest)
+        if bundle is None or bundle.first > use.last:
+            break
+        rest = bundle.last + b"\0"
         if bundle.stay is not None and bundle.stay.file == file:
             work.drop(bundle, files)
             work.keep(list(zip(bundle.keys, bundle.values, strict=True)))
-        bundle = bundles.reaching(bundle.last + b"\0")
+    if file in work.files:
+        work.files[file] = msgspec.structs.replace(work.files[file], first=rest)
     return work
 
 
@@ -237,7 +255,6 @@ def clearing_of(
             return work, stop
         gone = bundle.keys_between(start, stop)
         if gone:
-            work.drop(bundle, files)
-            work.keep(_left_of(bundle, dict.fromkeys(gone)))
+            _change(work, bundle, dict.fromkeys(gone), bundles, files)
         start = bundle.last + b"\0"
     return work, min(start, stop)

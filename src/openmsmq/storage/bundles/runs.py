@@ -9,32 +9,22 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 from operator import attrgetter
 from typing import Final
 
 import msgspec
 
-from openmsmq.storage.bundles.bundle import BUNDLE_MAX_BYTES, BUNDLE_MAX_COUNT, Records, is_size
+from openmsmq.storage.bundles.bundle import BUNDLE_MAX_BYTES, BUNDLE_MAX_COUNT, Records
 from openmsmq.storage.bundles.checksums import checksum_of
-from openmsmq.storage.bundles.staying import Stay
+from openmsmq.storage.bundles.staying import Stay, ends_of
 from openmsmq.storage.frames import AsideNote
 from openmsmq.storage.port import KEY_NUMBER_BYTES, Taken
-
-PIECES_MAX_COUNT: Final = 1 << 17
-"""Pieces that are remembered, some 4 GB of messages. Beyond it the oldest runs are forgotten, and
-written again like all others."""
-
-_SHORT_MAX_BYTES: Final = 0xFF
-_MIDDLE_MAX_BYTES: Final = 0xFFFF
-_FEW_MAX_COUNT: Final = 15
-"""MessagePack begins a list of up to so many with one byte, a longer one with three or five."""
 
 _FIRST: Final = attrgetter("first")
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Values beside each other that were set aside."""
+    """Values beside each other that were set aside: as long as a bundle, or a single one."""
 
     place: int
     """The place of the first one among the values of their name."""
@@ -45,41 +35,23 @@ class Piece(msgspec.Struct, frozen=True):
     checksum: int
 
 
-def pieces_of(name: bytes, values: Sequence[bytes], payload: bytes, start: int) -> list[Piece]:
-    """Divide values; `payload` is the list of their name and them, at `start` in their file."""
+def pieces_of(values: Sequence[bytes], payload: bytes, start: int) -> list[Piece]:
+    """Divide values; `payload` is a list that ends with them, at `start` in their file."""
     count = len(values)
-    sizes = list(map(len, values))
-    least = _head_bytes(min(sizes, default=0))
-    if least == _head_bytes(max(sizes, default=0)):
-        sizes = [size + least for size in sizes]
-    else:
-        sizes = [size + _head_bytes(size) for size in sizes]
-    before = len(payload) - sum(sizes)
-    assert before == _list_head_bytes(count + 1) + len(name) + _head_bytes(len(name))
-    ends = list(accumulate(sizes, initial=before))
-    data = memoryview(payload)
+    ends = ends_of(values)
+    before = len(payload) - ends[-1]
+    data = memoryview(payload)[before:]
     pieces: list[Piece] = []
     place = 0
     while place < count:
         most = min(place + BUNDLE_MAX_COUNT, count)
-        stop = max(
-            place + 1, bisect_right(ends, ends[place] + BUNDLE_MAX_BYTES, place, most + 1) - 1
-        )
-        offset, length = ends[place], ends[stop] - ends[place]
-        if is_size(stop - place, length):
-            checksum = checksum_of(data[offset : offset + length])
-            pieces.append(Piece(place, stop - place, start + offset, length, checksum))
+        stop = bisect_right(ends, ends[place] + BUNDLE_MAX_BYTES, place, most + 1) - 1
+        stop = max(place + 1, stop)
+        part = data[ends[place] : ends[stop]]
+        offset = start + before + ends[place]
+        pieces.append(Piece(place, stop - place, offset, len(part), checksum_of(part)))
         place = stop
     return pieces
-
-
-def _head_bytes(length: int) -> int:
-    """Return how long MessagePack makes what stands before a value."""
-    return 2 if length <= _SHORT_MAX_BYTES else 3 if length <= _MIDDLE_MAX_BYTES else 5
-
-
-def _list_head_bytes(count: int) -> int:
-    return 1 if count <= _FEW_MAX_COUNT else 3 if count <= _MIDDLE_MAX_BYTES else 5
 
 
 class _Run:
@@ -87,10 +59,10 @@ class _Run:
 
     __slots__ = ("first", "last", "note", "number", "pieces", "places", "prefix")
 
-    def __init__(self, taken: Taken, note: AsideNote, pieces: list[Piece]) -> None:
+    def __init__(self, taken: Taken, last: bytes, note: AsideNote, pieces: list[Piece]) -> None:
         self.number = _number(taken.key)
         self.first = taken.key
-        self.last = taken.key_of(taken.count - 1)
+        self.last = last
         self.note = note
         self.prefix = taken.prefix
         self.pieces = pieces
@@ -103,46 +75,31 @@ class Runs:
     def __init__(self) -> None:
         self._active: list[_Run] = []
         self._sealed: list[_Run] = []
+        # Keys of runs that were put since then.
         self._rewritten: set[bytes] = set()
         self._sealed_rewritten: set[bytes] = set()
-        # Whether something was taken of which no run is remembered.
-        self._others = self._sealed_others = False
         # No key of the younger runs is before the one or behind the other.
         self._low = self._high = b""
-        self._remembered = 0
 
     def __bool__(self) -> bool:
         return bool(self._sealed)
-
-    @property
-    def know_all(self) -> bool:
-        """Whether all that was taken in the older generation is known, and there is some."""
-        return bool(self._sealed) and not self._sealed_others
 
     def take(self, taken: Taken, note: AsideNote, pieces: list[Piece], count: int) -> None:
         """Know of records that a batch takes, out of `count` values of their name.
 
         What takes only a part of a name is not remembered: its file would stay for a part, too.
         """
-        if taken.first or taken.count != count or not pieces:
-            self._others = True
+        if not taken.count:
             return
-        run = _Run(taken, note, pieces)
-        active = self._active
-        if active and run.first <= self._high:
+        first, last = taken.key, taken.key_of(taken.count - 1)
+        if self._active and first <= self._high:
             # What is taken under the same keys counts.
-            others = [one for one in active if one.last < run.first or run.last < one.first]
-            if len(others) < len(active):
-                active[:] = others
-                self._others = True
-                self._remembered = sum([len(one.pieces) for one in active])
-        active.append(run)
-        self._low = min(self._low or run.first, run.first)
-        self._high = max(self._high, run.last)
-        self._remembered += len(pieces)
-        while self._remembered > PIECES_MAX_COUNT:
-            self._remembered -= len(active.pop(0).pieces)
-            self._others = True
+            self._active = [one for one in self._active if one.last < first or last < one.first]
+        if taken.first or taken.count != count:
+            return
+        self._active.append(_Run(taken, last, note, pieces))
+        self._low = min(self._low or first, first)
+        self._high = max(self._high, last)
 
     def changed(self, changes: Sequence[tuple[bytes, bytes | None]]) -> None:
         """Know of records that are not as they were taken any more."""
@@ -157,9 +114,7 @@ class Runs:
         """Begin a new generation, as the memtable does."""
         self._sealed, self._active = sorted(self._active, key=_FIRST), []
         self._sealed_rewritten, self._rewritten = self._rewritten, set()
-        self._sealed_others, self._others = self._others, False
         self._low = self._high = b""
-        self._remembered = 0
 
     def moved(self) -> None:
         """Forget the older generation: the base has it."""

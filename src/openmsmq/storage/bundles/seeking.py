@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final, NoReturn
 
@@ -28,7 +29,7 @@ class Bundles:
     ) -> None:
         self._cursor: lmdb.Cursor[bytes] = transaction.cursor(db=database)
         self._damaged = damaged
-        self._read = read
+        self.read: Final = read
         self._kept: dict[bytes, Bundle] = {}
 
     def reaching(self, key: bytes) -> Bundle | None:
@@ -68,15 +69,20 @@ class Bundles:
     def _decoded(self, last: bytes) -> Bundle | None:
         stored = self._cursor.value()
         if staying.is_stay(stored):
-            return staying.decode(last, stored, self._read)
+            return staying.decode(last, stored, self.read)
         return bundle.decode(last, stored)
 
-    def every(self) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield all records in order, and one without a value for a bundle that is damaged."""
+    def every(self, stayed_bytes: Counter[int]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield all records in order, and one without a value for a bundle that is damaged.
+
+        Counts what stays in each file.
+        """
         there = self._cursor.first()
         while there:
             last = self._cursor.key()
             found = self._decoded(last)
+            if found is not None and found.stay is not None:
+                stayed_bytes[found.stay.file] += found.stay.length
             try:
                 values = None if found is None else found.values
             except StoreDamaged:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -38,12 +39,15 @@ class StayedFiles:
         self._files = files
         self._directory = directory
         self._opened: dict[int, int] = {}
-        # Whether a file has become less worth its place since that was looked at.
-        self._is_scattered = True
+        self._used_bytes = 0
+        self.size_bytes = 0
+        """How long all are together."""
         self.uses: dict[int, FileUse] = {}
         """What the base has in each."""
         self.left: Callable[[int, int], None] = _nobody_asks
         """Called with a file's number and length when nothing of the base is in it any more."""
+        self.found_bytes: Final = Counter[int]()
+        """What whoever reads everything has found in each, so far."""
 
     def load(self, cursor: lmdb.Cursor[bytes]) -> bytes | None:
         """Read what the base has in files; gives the key of what is damaged, if something is."""
@@ -52,9 +56,40 @@ class StayedFiles:
             value = unpack(key, cursor.value())
             if value is None:
                 return key
-            self.uses[int.from_bytes(key[len(_FILE) :], "big")] = _USE.decode(value)
+            self._set(int.from_bytes(key[len(_FILE) :], "big"), _USE.decode(value))
             there = cursor.next()
         return None
+
+    def problems(self) -> Iterator[str]:
+        """Look whether all files are there, and as long as they should be."""
+        for number, use in self.uses.items():
+            path = self.path(number)
+            try:
+                file = self._files.open(path, write=False)
+            except FileNotFoundError:
+                yield f"{path} is missing"
+                continue
+            try:
+                size_bytes = self._files.size_bytes(file)
+            finally:
+                self._files.close(file)
+            if size_bytes < use.size_bytes:
+                yield f"{path} is cut: {size_bytes} bytes of {use.size_bytes} are left"
+
+    def miscounted(self) -> Iterator[str]:
+        """Compare what was found with what the base says of each file."""
+        for number in sorted(self.uses.keys() | self.found_bytes.keys()):
+            use, found_bytes = self.uses.get(number), self.found_bytes[number]
+            used_bytes = 0 if use is None else use.used_bytes
+            if found_bytes != used_bytes:
+                yield (
+                    f"{self.path(number)}: {used_bytes} bytes of it are announced, but bundles "
+                    f"speak of {found_bytes}"
+                )
+
+    def path(self, number: int) -> Path:
+        """Return where a file is."""
+        return self._directory / aside_name(number)
 
     def store(
         self, transaction: lmdb.Transaction, state: lmdb._Database, changed: Mapping[int, FileUse]
@@ -70,24 +105,25 @@ class StayedFiles:
     def stored(self, changed: Mapping[int, FileUse]) -> None:
         """Know of what was written: it is on the disk."""
         for number, use in changed.items():
-            if use.used_bytes:
-                before = self.uses.get(number)
-                if before is not None and use.used_bytes < before.used_bytes:
-                    self._is_scattered = True
-                self.uses[number] = use
-            else:
-                self.uses.pop(number, None)
+            self._set(number, use)
+            if not use.used_bytes:
                 self._close(number)
                 self.left(number, use.size_bytes)
 
+    def _set(self, number: int, use: FileUse) -> None:
+        before = self.uses.pop(number, None)
+        if before is not None:
+            self._used_bytes -= before.used_bytes
+            self.size_bytes -= before.size_bytes
+        if use.used_bytes:
+            self.uses[number] = use
+            self._used_bytes += use.used_bytes
+            self.size_bytes += use.size_bytes
+
     def most_wasteful(self) -> int | None:
         """Return the file that wastes the most, if all together waste too much."""
-        if not self._is_scattered:
-            return None
-        used_bytes = sum(use.used_bytes for use in self.uses.values())
-        wasted_bytes = sum(use.size_bytes for use in self.uses.values()) - used_bytes
-        if wasted_bytes <= used_bytes + WASTED_MAX_BYTES:
-            self._is_scattered = False
+        wasted_bytes = self.size_bytes - self._used_bytes
+        if wasted_bytes <= self._used_bytes + WASTED_MAX_BYTES:
             return None
         return max(
             self.uses, key=lambda each: self.uses[each].size_bytes - self.uses[each].used_bytes
@@ -95,7 +131,7 @@ class StayedFiles:
 
     def read(self, stay: Stay) -> bytes:
         """Read the values of a bundle that are in a file."""
-        path = self._directory / aside_name(stay.file)
+        path = self.path(stay.file)
         try:
             file = self._opened.get(stay.file)
             if file is None:
