@@ -3,13 +3,14 @@
 A file `aside-*.log` holds one record, framed like those of the journal, with the number of the
 batch that set it aside and the name of the values: a batch may set several aside. It is on the disk
 before that batch is, and never changes while any batch could need it. So the batch that takes the
-values says only where they are, and replaying it reads them there again. Each value is written
-twice in all: here, and into the base.
+values says only where they are, and replaying it reads them there again. Most values are written
+here and nowhere else: the base says where they stay (`bundles.staying`).
 
 Which files count stands in the journal, and in the base as of its last checkpoint. A file is used
-again when the base has the batch that dropped it: until then a crash lets it be read again. To
-write over a file is several times as fast as to make one. A file that nobody speaks of was being
-written when the power failed, or was left over; a start removes it.
+again when the base has the batch that dropped it, and nothing in it: until then a start after a
+crash would read it again, or whoever reads messages. To write over a file is several times as fast
+as to make one. A file that nobody speaks of was being written when the power failed, or was left
+over; a start removes it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Final
 
 import msgspec
 
+from openmsmq.storage.bundles.runs import Piece, pieces_of
+from openmsmq.storage.bundles.stayed_files import StayedFiles
 from openmsmq.storage.files import FULL, FileOps, disk_error
 from openmsmq.storage.frames import AsideNote, AsideNotes, Framing
 from openmsmq.storage.layout import ADVICE, ASIDE_NAMES, aside_name
@@ -39,7 +42,12 @@ class Aside:
     """The values of a store that are set aside, and their files."""
 
     def __init__(
-        self, files: FileOps, directory: Path, framing: Framing, notes: AsideNotes
+        self,
+        files: FileOps,
+        directory: Path,
+        framing: Framing,
+        notes: AsideNotes,
+        stayed: StayedFiles,
     ) -> None:
         self._files = files
         self._directory = directory
@@ -47,12 +55,17 @@ class Aside:
         self.notes = dict(notes)
         """Where the values of each name are."""
         self._values: dict[bytes, list[bytes]] = {}
+        self._pieces: dict[int, list[Piece]] = {}
+        """How the values are divided, by file."""
         self._dropped: list[tuple[int, AsideNote]] = []
         """What was dropped, and by which batch."""
         self._free: dict[int, int] = {}
         """Files that may be used again, with their sizes."""
         self._is_held = False
-        self._last_file = max((note.file for note in notes.values()), default=0)
+        self._stayed = stayed
+        """The files in which the base has something: they are its own, until it lets them go."""
+        known = [*stayed.uses, *(note.file for note in notes.values())]
+        self._last_file = max(known, default=0)
 
     def write(self, name: bytes, values: list[bytes], sequence: int) -> AsideNote:
         """Write values for a batch that comes next; on return they are on the disk."""
@@ -68,10 +81,11 @@ class Aside:
                 if size_bytes < needed_bytes:
                     self._files.allocate(file, needed_bytes)
                 self._files.write_through(file, [header, payload], 0)
-                # Only a start reads it; the next file, or the base, can use the memory.
+                # Readers come to it later, if at all; the next file can use the memory.
                 self._files.forget(file)
             finally:
                 self._files.close(file)
+            self._pieces[number] = pieces_of(values, payload, len(header))
             if not size_bytes:
                 self._files.sync_directory(self._directory)
         except OSError as error:
@@ -104,6 +118,7 @@ class Aside:
 
     def give_up(self, note: AsideNote) -> None:
         """Forget what was written for a batch that was refused, and give its place back."""
+        self._pieces.pop(note.file, None)
         with contextlib.suppress(OSError):
             self._files.remove(self._path(note))
 
@@ -120,6 +135,10 @@ class Aside:
         if found is None:
             found = self._values[name] = self.read(name)
         return found
+
+    def pieces(self, name: bytes) -> list[Piece]:
+        """Return how the values of a name are divided in their file."""
+        return self._pieces[self.notes[name].file]
 
     def read(self, name: bytes) -> list[bytes]:
         """Read what the file of a name has; raise `StoreDamaged` if it is not what was written."""
@@ -139,13 +158,17 @@ class Aside:
         if record is not None and record.sequence == note.sequence:
             written, *values = _DECODER.decode(record.payload)
             if written == name:
+                start = self.framing.header_bytes
+                self._pieces[note.file] = pieces_of(values, record.payload, start)
                 return values
         raise StoreDamaged(f"{path} is not as batch {note.sequence} wrote it: {ADVICE}")
 
     def drop(self, name: bytes, sequence: int) -> None:
         """Forget the values of a name, as a batch says; their file waits for the base."""
-        self._dropped.append((sequence, self.notes.pop(name)))
+        note = self.notes.pop(name)
+        self._dropped.append((sequence, note))
         self._values.pop(name, None)
+        self._pieces.pop(note.file, None)
 
     def applied(self, sequence: int) -> None:
         """Use files again: the base has all batches up to this one."""
@@ -155,15 +178,26 @@ class Aside:
         for when, note in dropped:
             if when > sequence:
                 self._dropped.append((when, note))
+            elif note.file in self._stayed.uses:
+                continue
             elif sum(self._free.values()) + note.size_bytes <= FREE_MAX_BYTES:
                 self._free[note.file] = note.size_bytes
             else:
                 self.give_up(note)
 
+    def left(self, file: int, size_bytes: int) -> None:
+        """Use a file again in which nothing of the base is any more."""
+        if all(note.file != file for note in self._needed()):
+            self._dropped.append((0, AsideNote(file, 0, size_bytes)))
+            self.applied(0)
+
     def hold(self) -> list[tuple[Path, int]]:
         """Keep all files that a start would read as they are, until `let_go`; give their sizes."""
         self._is_held = True
-        return [(self._path(note), note.size_bytes) for note in self._needed()]
+        sizes = {self._path(note): note.size_bytes for note in self._needed()}
+        for number, use in self._stayed.uses.items():
+            sizes[self._stayed.path(number)] = use.size_bytes
+        return list(sizes.items())
 
     def let_go(self, sequence: int) -> None:
         """Use files again as before: the base has all batches up to this one."""
@@ -178,6 +212,7 @@ class Aside:
         for name in self.notes:
             self.values(name)
         known = {self._path(note) for note in self._needed()}
+        known.update(map(self._stayed.path, self._stayed.uses))
         for path in sorted(self._directory.glob(ASIDE_NAMES)):
             if path not in known:
                 self._files.remove(path)

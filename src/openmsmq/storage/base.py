@@ -5,8 +5,8 @@ of its key and itself, which is verified whenever it is read. Beside the records
 of the last journal batch that they contain, what was set aside by then, and a note of how far the
 journal went.
 
-Records that were moved here beside each other are kept as one (`bundles` says how): nobody outside
-of this module sees that.
+Records that were moved here beside each other are kept as one (`bundles` says how), and values that
+were set aside may stay in their files: nobody outside of this module sees that.
 
 Reading skips what the memtable has changed. Many deleted keys in a row, as at the front of a queue
 that is being emptied, are remembered as a hidden run, so that each is stepped over once.
@@ -28,18 +28,21 @@ import lmdb
 import msgspec
 from zlib_ng.zlib_ng import crc32
 
+from openmsmq.storage import pages
 from openmsmq.storage.bundles import rewriting
+from openmsmq.storage.bundles.bundle import Bundle
 from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
-from openmsmq.storage.bundles.environment import open_environment
+from openmsmq.storage.bundles.environment import explained, open_environment
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
 from openmsmq.storage.bundles.reading import Reading, cut_to
+from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.bundles.seeking import Bundles
+from openmsmq.storage.bundles.stayed_files import StayedFiles
 from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
 from openmsmq.storage.layout import ADVICE
-from openmsmq.storage.pages import find_damage
-from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFull
+from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed
 
 KEY_MAX_BYTES: Final = 511
 """Longest key that LMDB takes."""
@@ -53,9 +56,6 @@ SPARE_BYTES: Final = 1 << 20
 PAGE_MAX_COUNT: Final = 256
 """Records that are fetched at once behind hidden ones."""
 
-PAGES_LOOKED_AT_COUNT: Final = 1024
-"""Pages that every opening looks at; all pages of a store of some megabytes."""
-
 META_COUNT: Final = 2
 """Pages at the start of the file that say where everything is; they take turns."""
 
@@ -67,6 +67,9 @@ READERS_BYTES: Final = 64 << 10
 
 REWRITTEN_MAX_BYTES: Final = SPARE_BYTES // 4
 """What deletions may write again at once: bundles of which they leave something."""
+
+GATHERED_BYTES: Final = 1 << 20
+"""What is taken out of a file at once that is hardly worth its place."""
 
 _RECORDS: Final = b"records"
 _BUNDLES: Final = b"bundles"
@@ -82,25 +85,11 @@ _VALUE: Final = slice(None, -CRC_BYTES)
 """The part of what is stored that is the value; made once, not for each record."""
 
 
-def damaged_pages(files: FileOps, path: Path, *, thorough: bool) -> Iterator[str]:
-    """Return what is wrong with the pages of the file; LMDB must not read it then.
-
-    Unless it is `thorough` this takes the same short time however large the file is, and what it
-    does not reach is left for whoever reads there.
-    """
-    file = files.open(path, write=False)
-    try:
-        problems = find_damage(
-            lambda length, offset: files.read(file, length, offset),
-            files.size_bytes(file),
-            None if thorough else PAGES_LOOKED_AT_COUNT,
-        )
-        for problem in problems:
-            yield f"{path} is damaged: {problem}"
-    except OSError as error:
-        raise disk_error(error, "read the records", path) from error
-    finally:
-        files.close(file)
+def _note_in(value: bytes | None) -> JournalNote | None:
+    if value is None:
+        return None
+    written, first_bytes, second_bytes = _NOTE.unpack(value)
+    return JournalNote(written, (first_bytes, second_bytes))
 
 
 class Base:
@@ -123,17 +112,19 @@ class Base:
         self.applied = 0
         self.note: JournalNote | None = None
         self.aside: AsideNotes = {}
+        self.stayed = StayedFiles(files, path.parent)
+        """Where values are that were set aside and stay there."""
         # LMDB would take an empty file for a new one.
         if not create:
             if not (path.exists() and path.stat().st_size):
                 raise StoreDamaged(f"{path} is missing or empty: {ADVICE}")
-            problem = next(damaged_pages(files, path, thorough=thorough), None)
+            problem = next(pages.damaged_pages(files, path, thorough=thorough), None)
             if problem is not None:
                 raise StoreDamaged(f"{problem}: {ADVICE}")
         try:
             self._env = open_environment(path, create=create, write=write)
         except lmdb.Error as error:
-            raise self._explain(error, "open") from error
+            raise explained(error, "open", self.path) from error
         try:
             self._file = files.open(path, write=write)
         except OSError as error:
@@ -143,13 +134,16 @@ class Base:
             self._open_trees(create=create, write=write)
             self._begin_reading()
             self.applied = self._read_applied(create=create)
-            self.note = self._read_note()
+            self.note = _note_in(self._read_state(_JOURNAL))
             aside = self._read_state(_ASIDE)
             self.aside = {} if aside is None else _NOTES.decode(aside)
+            damaged = self.stayed.load(self._reader.cursor(db=self._state))
+            if damaged is not None:
+                self._damaged(damaged)
         except BaseException as error:
             self.close()
             if isinstance(error, lmdb.Error):
-                raise self._explain(error, "open") from error
+                raise explained(error, "open", self.path) from error
             raise
 
     def _open_trees(self, *, create: bool, write: bool) -> None:
@@ -167,7 +161,7 @@ class Base:
         self._cursor: lmdb.Cursor[bytes] = self._reader.cursor()
         self._bundles: Bundles | None = None
         if self._bundled is not None and self._reader.stat(self._bundled)["entries"]:
-            self._bundles = Bundles(self._reader, self._bundled, self._damaged)
+            self._bundles = Bundles(self._reader, self._bundled, self._damaged, self.stayed.read)
 
     def _read_applied(self, *, create: bool) -> int:
         value = self._read_state(_APPLIED)
@@ -184,13 +178,6 @@ class Base:
             self.note = None
         elif self.note is None:
             raise StoreDamaged(f"{self.path} does not say how far the journal went: {ADVICE}")
-
-    def _read_note(self) -> JournalNote | None:
-        value = self._read_state(_JOURNAL)
-        if value is None:
-            return None
-        written, first_bytes, second_bytes = _NOTE.unpack(value)
-        return JournalNote(written, (first_bytes, second_bytes))
 
     def _read_state(self, key: bytes) -> bytes | None:
         stored = self._reader.get(key, db=self._state)
@@ -218,22 +205,25 @@ class Base:
     def contains(self, key: bytes) -> bool:
         """Whether a key is there."""
         try:
-            return self._cursor.set_key(key) or self._in_bundle(key) is not None
+            if self._cursor.set_key(key):
+                return True
+            bundle = self._bundle_around(key)
+            return bundle is not None and key in bundle
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
 
-    def _in_bundle(self, key: bytes) -> bytes | None:
-        bundle = None if self._bundles is None else self._bundles.around(key)
-        return None if bundle is None else bundle.get(key)
+    def _bundle_around(self, key: bytes) -> Bundle | None:
+        return None if self._bundles is None else self._bundles.around(key)
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, or None."""
         try:
             stored = self._reader.get(key)
             if stored is None:
-                return self._in_bundle(key)
+                bundle = self._bundle_around(key)
+                return None if bundle is None else bundle.get(key)
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
         value = unpack(key, stored)
         return self._damaged(key) if value is None else value
 
@@ -259,7 +249,7 @@ class Base:
                 lambda low, high, wanted: self._single(low, high, wanted, hidden, reverse=False)
             )
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
 
     def _single(
         self,
@@ -281,7 +271,7 @@ class Base:
                 if len(found) >= limit:
                     break
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
         # This is `unpack`, written out because it runs once for each message that is read.
         return [
             (key, stored[_VALUE]) if crc32(stored, crc32(key)) == RESIDUE else self._damaged(key)
@@ -353,10 +343,12 @@ class Base:
         try:
             stored = self._reader.cursor().iternext()
             single = ((key, unpack(key, value)) for key, value in stored)
-            bundled = () if self._bundles is None else self._bundles.every()
+            found_bytes = self.stayed.found_bytes
+            found_bytes.clear()
+            bundled = () if self._bundles is None else self._bundles.every(found_bytes)
             yield from merge(single, bundled, key=_KEY)
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
+            raise explained(error, "read", self.path) from error
 
     # Writing.
 
@@ -367,10 +359,12 @@ class Base:
         applied: int | None = None,
         note: JournalNote | None = None,
         aside: AsideNotes | None = None,
-    ) -> None:
+        runs: Runs | None = None,
+    ) -> int:
         """Apply changes in one transaction; on return they are on the disk.
 
-        `aside` is what was set aside by the batch `applied`.
+        `aside` is what was set aside by the batch `applied`. What `runs` knows stays in its file.
+        Gives how many bytes were put.
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
@@ -379,17 +373,20 @@ class Base:
                 changes,
                 self._bundles,
                 lambda key: self._cursor.key() if self._cursor.set_range(key) else None,
+                self.stayed.uses,
+                runs,
             )
         except lmdb.Error as error:
-            raise self._explain(error, "read") from error
-        puts = [key for key, value in changes if value is not None]
-        if not puts and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
+            raise explained(error, "read", self.path) from error
+        puts_any = any(value is not None for _, value in changes)
+        if not puts_any and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
             # On a full disk only a little place is kept for deletions.
             middle = len(changes) // 2
-            self.write(changes[:middle])
-            self.write(changes[middle:], applied=applied, note=note, aside=aside)
-            return
-        if puts:
+            first_bytes = self.write(changes[:middle])
+            return first_bytes + self.write(
+                changes[middle:], applied=applied, note=note, aside=aside
+            )
+        if puts_any:
             self._take_place(work.put_bytes * 2)
         try:
             with self._env.begin(write=True, db=self._records) as transaction:
@@ -405,21 +402,46 @@ class Base:
                     transaction.put(_ASIDE, pack(_ASIDE, notes), db=self._state)
         except lmdb.Error as error:
             raise self._write_error(error, len(changes)) from error
+        self._written(work)
+        self.applied = self.applied if applied is None else applied
+        self.note = note or self.note
+        self.aside = self.aside if aside is None else aside
+        if puts_any and self._runs:
+            self._runs.forget(sorted([key for key, value in changes if value is not None]))
+        return work.put_bytes
+
+    def _written(self, work: rewriting.Rewriting) -> None:
+        """See what a transaction has written."""
         # LMDB leaves the last state as it is while it writes the next, so the reader could stay
         # open until here; if the transaction failed, reading goes on with it.
         self._reader.abort()
         self._begin_reading()
-        self.applied = self.applied if applied is None else applied
-        self.note = note or self.note
-        self.aside = self.aside if aside is None else aside
-        if puts and self._runs:
-            self._runs.forget(sorted(puts))
+        self.stayed.stored(work.files)
+
+    def gather(self) -> None:
+        """Take some records of a file in if the files are much longer than what they are for.
+
+        Raises `StoreFull` with nothing changed, or `StoreFailed`.
+        """
+        number = self.stayed.most_wasteful()
+        if number is None or self._bundles is None:
+            return
+        uses = self.stayed.uses
+        work = rewriting.gathering_of(number, GATHERED_BYTES, self._bundles, uses)
+        self._take_place(work.put_bytes * 2)
+        try:
+            with self._env.begin(write=True, db=self._records) as transaction:
+                self._carry_out(transaction, work)
+        except lmdb.Error as error:
+            raise self._write_error(error, len(work.dropped)) from error
+        self._written(work)
 
     def _carry_out(self, transaction: lmdb.Transaction, work: rewriting.Rewriting) -> None:
         work.carry_out(transaction, self._bundled)
         if work.gained_count:
             count = (self._bundled_count + work.gained_count).to_bytes(8, "little")
             transaction.put(_BUNDLED, pack(_BUNDLED, count), db=self._state)
+        self.stayed.store(transaction, self._state, work.files)
 
     def clear(self, start: bytes, stop: bytes, limit: int) -> bytes:
         """Delete up to `limit` records of a range in one transaction, on the disk on return.
@@ -430,7 +452,9 @@ class Base:
         try:
             work = rewriting.Rewriting()
             if self._bundles is not None:
-                work, stop = rewriting.clearing_of(start, stop, limit, self._bundles)
+                work, stop = rewriting.clearing_of(
+                    start, stop, limit, self._bundles, self.stayed.uses
+                )
                 rest = stop
             with self._env.begin(write=True, db=self._records) as transaction:
                 cursor = transaction.cursor()
@@ -446,8 +470,7 @@ class Base:
                 self._carry_out(transaction, work)
         except lmdb.Error as error:
             raise self._write_error(error, limit) from error
-        self._reader.abort()
-        self._begin_reading()
+        self._written(work)
         return rest
 
     def _take_place(self, needed_bytes: int) -> None:
@@ -482,18 +505,7 @@ class Base:
             except OSError as probe:
                 if probe.errno in FULL:
                     return disk_error(probe, "write the records", self.path)
-        return self._explain(error, "write")
-
-    def _explain(self, error: lmdb.Error, verb: str) -> StoreError:
-        if isinstance(error, lmdb.MapFullError) or error.code in FULL:
-            return StoreFull(f"no space to {verb} {self.path} ({error}): free some space")
-        if isinstance(error, lmdb.DiskError | lmdb.ReadonlyError) or verb == "write":
-            return StoreFailed(f"cannot {verb} {self.path} ({error}): check the disk")
-        if error.code in (errno.EACCES, errno.EROFS, errno.EIO, errno.ENOMEM):
-            return StoreFailed(
-                f"cannot {verb} {self.path} ({error}): check the disk and its rights"
-            )
-        return StoreDamaged(f"cannot {verb} {self.path} ({error}): {ADVICE}")
+        return explained(error, "write", self.path)
 
     # Copying.
 
@@ -543,6 +555,7 @@ class Base:
     def close(self) -> None:
         """Release the file."""
         self.let_go()
+        self.stayed.close()
         self._env.close()
         self._files.close(self._file)
         if self._has_readers:

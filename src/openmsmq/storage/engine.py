@@ -25,10 +25,12 @@ import msgspec
 
 from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import KEY_MAX_BYTES, Base
+from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.files import DirectoryLock, FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes, Changes, Framing, Moves, Record, encode_changes
 from openmsmq.storage.journal import Journal, JournalNote
 from openmsmq.storage.layout import (
+    ADVICE,
     BASE_NAME,
     JOURNAL_NAMES,
     SCHEMA_VERSION,
@@ -59,8 +61,14 @@ CHECKPOINT_MIN_BYTES: Final = 4096
 CHECKPOINT_MAX_COUNT: Final = 65_536
 """Changed keys between two checkpoints: deletions are short in the journal but not in memory."""
 
+TAKEN_MAX_BYTES: Final = 128 << 20
+"""What is taken between two checkpoints: it is a line in the journal, and all of it in memory."""
+
 SLICE_BYTES: Final = 1 << 20
 """What one slice moves into the base; the longest that a commit waits beside its own work."""
+
+STAYING_BYTES: Final = 16 << 20
+"""What one slice moves while most messages stay in their files: hardly any of it is written."""
 
 DELETIONS_SPARE_SHARE: Final = 8
 """One part in so many of a journal file is kept for deletions when the disk is full."""
@@ -95,6 +103,13 @@ class JournaledStore:
         self._memtable = Memtable(base.contains)
         self._sealed_sequence: int | None = None
         self._sealed_aside: AsideNotes = {}
+        self._runs = Runs()
+        self._taken_bytes = 0
+        # What was set aside since the last slice.
+        self._owed_bytes = 0
+        # Whether the last slice has written little.
+        self._moves_lightly = True
+        base.stayed.left = aside.left
         self._failure: str | None = None
         self._shown: Prepared | None = None
         """What can be seen, and is on the disks of others only."""
@@ -131,20 +146,28 @@ class JournaledStore:
         for name, note in content.moves.aside.items():
             self._aside.keep(name, note)
         self._take(content.moves, record.sequence)
+        self._runs.changed(content.changes)
         self._memtable.apply(content.changes)
 
     def _take(self, moves: Moves, sequence: int) -> None:
         """Apply what a batch that is in the journal takes and drops."""
         for taken in moves.taken:
-            self._memtable.apply_run(taken.records(self._aside.values(taken.name)))
+            values = self._aside.values(taken.name)
+            self._memtable.apply_run(taken.records(values))
+            note, pieces = self._aside.notes[taken.name], self._aside.pieces(taken.name)
+            self._runs.take(taken, note, pieces, len(values))
+            self._taken_bytes += sum([piece.length for piece in pieces])
         for name in moves.dropped:
             self._aside.drop(name, sequence)
 
     def _seal(self, sequence: int) -> None:
         """Begin to move everything up to a batch into the base."""
         self._memtable.seal()
+        self._runs.seal()
         self._sealed_sequence = sequence
         self._sealed_aside = dict(self._aside.notes)
+        self._taken_bytes = 0
+        self._moves_lightly = True
 
     @property
     def base_count(self) -> int:
@@ -261,6 +284,7 @@ class JournaledStore:
             for name, values in batch.aside:
                 self._aside.keep(name, moves.aside[name], values)
             self._take(moves, self._journal.last_sequence)
+        self._runs.changed(batch.changes)
         self._memtable.apply(batch.changes)
         self._memtable.apply_volatile(batch.volatile)
         self._memtable.forget(batch.forgotten)
@@ -323,7 +347,7 @@ class JournaledStore:
 
     def _make_room(self, payload_bytes: int, *, adds: bool) -> None:
         """Switch to the other journal file if the active one is full."""
-        crowded = len(self._memtable.active) >= CHECKPOINT_MAX_COUNT
+        crowded = self._crowding() >= 1
         shown_bytes = 0 if self._shown is None else self._journal.record_bytes(self._shown.payload)
         if not crowded and self._journal.fits(payload_bytes + shown_bytes, self._spare_bytes):
             return
@@ -336,6 +360,11 @@ class JournaledStore:
             # Deletions may use the last part of the file, so that a full store can be emptied.
             if not self._journal.fits(payload_bytes, self._spare_bytes if adds else 0):
                 raise
+
+    def _crowding(self) -> float:
+        """How full the younger part is in memory; from 1 on another one begins."""
+        taken = self._taken_bytes / TAKEN_MAX_BYTES
+        return max(len(self._memtable.active) / CHECKPOINT_MAX_COUNT, taken)
 
     def _switch(self, payload_bytes: int) -> None:
         self._finish_checkpoint()
@@ -361,10 +390,7 @@ class JournaledStore:
 
     def _move_in_step(self) -> None:
         """Move slices so that the sealed file is free when the active one is full."""
-        used = max(
-            self._journal.used_share(self._spare_bytes),
-            len(self._memtable.active) / CHECKPOINT_MAX_COUNT,
-        )
+        used = max(self._journal.used_share(self._spare_bytes), self._crowding())
         try:
             if self._memtable.gone:
                 is_late = self._sealed_sequence is not None and used > 1 / 2
@@ -373,6 +399,7 @@ class JournaledStore:
                 return
             while self._sealed_sequence is not None and self._memtable.moved_share <= 2 * used - 1:
                 self._move_slice()
+            self._base.gather()
         except StoreFull:
             # The batch is safe in the journal. It is tried again when the file is full.
             return
@@ -385,8 +412,14 @@ class JournaledStore:
             sum(map(len, values)) + CHANGE_COST_BYTES * len(values) for _, values in batch.aside
         )
         try:
-            if self._sealed_sequence is not None and not self._memtable.gone:
-                self._move_slice(max(cost_bytes, SLICE_BYTES))
+            if self._sealed_sequence is None:
+                self._owed_bytes = 0
+                return
+            self._owed_bytes += cost_bytes
+            if self._memtable.gone or self._owed_bytes < self._slice_bytes:
+                return
+            owed_bytes, self._owed_bytes = self._owed_bytes, 0
+            self._move_slice(owed_bytes)
         except StoreFull:
             return
         except (StoreFailed, StoreDamaged) as error:
@@ -402,18 +435,27 @@ class JournaledStore:
             start, stop = self._memtable.gone[0]
             self._memtable.cleared(self._base.clear(start, stop, CLEARED_MAX_COUNT))
 
-    def _move_slice(self, cost_bytes: int = SLICE_BYTES) -> None:
+    @property
+    def _slice_bytes(self) -> int:
+        return STAYING_BYTES if self._runs and self._moves_lightly else SLICE_BYTES
+
+    def _move_slice(self, cost_bytes: int = 0) -> None:
         memtable = self._memtable
+        cost_bytes = max(cost_bytes, self._slice_bytes)
         while memtable.gone:
             self._clear_slice()
         changes, place = memtable.next_slice(cost_bytes)
         last = memtable.is_last(place)
         applied = self._sealed_sequence if last else None
         aside = self._sealed_aside if last else None
-        self._base.write(changes, applied=applied, note=self._journal.note, aside=aside)
+        put_bytes = self._base.write(
+            changes, applied=applied, note=self._journal.note, aside=aside, runs=self._runs
+        )
+        self._moves_lightly = put_bytes <= SLICE_BYTES
         memtable.moved(changes, place)
         if last:
             self._sealed_sequence = None
+            self._runs.moved()
             self._aside.applied(self._base.applied)
 
     def _relieve(self) -> None:
@@ -516,10 +558,12 @@ def _open(
         base = Base(files, directory / BASE_NAME, thorough=thorough)
         parts.callback(base.close)
         base.require_note(is_marked=description.version != UNMARKED_VERSION)
+        for problem in base.stayed.problems():
+            raise StoreDamaged(f"{problem}: {ADVICE}")
         framing = description.framing
         journal = Journal(files, directory, framing, size_bytes=checkpoint_bytes)
         parts.callback(journal.close)
-        aside = Aside(files, directory, framing, base.aside)
+        aside = Aside(files, directory, framing, base.aside, base.stayed)
         store = JournaledStore(lock, journal, base, aside, checkpoint_bytes=checkpoint_bytes)
         if description.version == UNMARKED_VERSION:
             ready = msgspec.structs.replace(new_format(), state="ready")

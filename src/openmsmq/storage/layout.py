@@ -26,9 +26,9 @@ from openmsmq.storage.files import DirectoryLock, FileOps, disk_error, write_who
 from openmsmq.storage.frames import FIRST_MARK, MARK_BYTES, Framing
 from openmsmq.storage.port import StoreDamaged, StoreTooNew
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """Grows with every change that an older version of this software could not read: 3 may have values
-that are set aside, 4 records in bundles."""
+that are set aside, 4 records in bundles, 5 bundles whose values stay where they were set aside."""
 
 UNMARKED_VERSION: Final = 1
 """The version whose journals all have the same mark, and whose base has no note of the journal."""

@@ -11,7 +11,8 @@ from typing import Final
 import msgspec
 
 from openmsmq.storage.aside import Aside
-from openmsmq.storage.base import Base, damaged_pages
+from openmsmq.storage.base import Base
+from openmsmq.storage.bundles.stayed_files import StayedFiles
 from openmsmq.storage.engine import open_store
 from openmsmq.storage.files import FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes
@@ -23,6 +24,7 @@ from openmsmq.storage.layout import (
     lock_store,
     read_format,
 )
+from openmsmq.storage.pages import damaged_pages
 from openmsmq.storage.port import StoreDamaged
 
 Progress = Callable[[int, int], None]
@@ -45,7 +47,7 @@ class StoreReport(msgspec.Struct, frozen=True):
     record_bytes: int
     """Their keys and values together."""
     file_bytes: int
-    """The size of the base on the disk."""
+    """The size of the base on the disk, with the files in which values of it stay."""
     applied_sequence: int
     """The last batch that the base contains."""
     journal_batch_count: int
@@ -86,6 +88,10 @@ class _Findings:
         self.count += 1
         if len(self.problems) < PROBLEMS_MAX_COUNT:
             self.problems.append(problem)
+
+    def add_all(self, problems: Iterable[str]) -> None:
+        for problem in problems:
+            self.add(problem)
 
     @contextlib.contextmanager
     def collecting(self) -> Iterator[None]:
@@ -149,6 +155,7 @@ class _BaseFacts(msgspec.Struct, frozen=True):
     applied: int
     note: JournalNote | None
     aside: AsideNotes
+    stayed: StayedFiles
 
 
 def _check_base(
@@ -161,8 +168,7 @@ def _check_base(
     path = directory / BASE_NAME
     if path.exists() and path.stat().st_size:
         before = findings.count
-        for problem in damaged_pages(files, path, thorough=True):
-            findings.add(problem)
+        findings.add_all(damaged_pages(files, path, thorough=True))
         if findings.count > before:
             # LMDB would believe the pages; it could end this process.
             raise StoreDamaged(f"{path}: its records were not read; restore the directory")
@@ -182,12 +188,16 @@ def _check_base(
         if done != total:
             findings.add(f"{base.path}: {total} records are announced, {done} are there")
         findings.numbers.update(
-            record_count=done, record_bytes=size_bytes, file_bytes=base.size_bytes
+            record_count=done,
+            record_bytes=size_bytes,
+            file_bytes=base.size_bytes + base.stayed.size_bytes,
         )
+        findings.add_all(base.stayed.problems())
+        findings.add_all(base.stayed.miscounted())
         if description is not None:
             with findings.collecting():
                 base.require_note(is_marked=description.version != UNMARKED_VERSION)
-        return _BaseFacts(base.applied, base.note, base.aside)
+        return _BaseFacts(base.applied, base.note, base.aside, base.stayed)
     finally:
         base.close()
 
@@ -201,7 +211,7 @@ def _check_journal(
 ) -> None:
     framing = description.framing
     journal = Journal(files, directory, framing, size_bytes=0, write=False)
-    aside = Aside(files, directory, framing, base.aside)
+    aside = Aside(files, directory, framing, base.aside, base.stayed)
     try:
         batches = changes = 0
         for records in journal.recover(base.applied, base.note):
@@ -253,7 +263,7 @@ def _compact(files: FileOps, directory: Path, progress: Progress) -> CompactRepo
     files.remove(target)
     source = Base(files, directory / BASE_NAME)
     try:
-        before_bytes = source.size_bytes
+        before_bytes = source.size_bytes + source.stayed.size_bytes
         try:
             copy = Base(files, target, create=True)
             try:
@@ -265,10 +275,15 @@ def _compact(files: FileOps, directory: Path, progress: Progress) -> CompactRepo
         except BaseException:
             files.remove(target)
             raise
+        # What is still aside is needed as it is; all else the copy has.
+        aside = {note.file for note in source.aside.values()}
+        left = [source.stayed.path(number) for number in source.stayed.uses if number not in aside]
     finally:
         source.close()
     files.replace(target, directory / BASE_NAME)
     files.sync_directory(directory)
+    for path in left:
+        files.remove(path)
     return CompactReport(str(directory), count, before_bytes, after_bytes)
 
 

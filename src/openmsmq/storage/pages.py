@@ -15,9 +15,15 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from openmsmq.storage.files import FileOps, disk_error
+
+PAGES_LOOKED_AT_COUNT: Final = 1024
+"""Pages that every opening looks at; all pages of a store of some megabytes."""
 
 Read = Callable[[int, int], bytes]
 """Reads so many bytes of the file at an offset; fewer at its end."""
@@ -296,3 +302,24 @@ class _Walk:
                     f"tree {tree.name} should have {told} branches, leaves, further pages and "
                     f"records, and has {tree.found}"
                 )
+
+
+def damaged_pages(files: FileOps, path: Path, *, thorough: bool) -> Iterator[str]:
+    """Return what is wrong with the pages of the file; LMDB must not read it then.
+
+    Unless it is `thorough` this takes the same short time however large the file is, and what it
+    does not reach is left for whoever reads there.
+    """
+    file = files.open(path, write=False)
+    try:
+        problems = find_damage(
+            lambda length, offset: files.read(file, length, offset),
+            files.size_bytes(file),
+            None if thorough else PAGES_LOOKED_AT_COUNT,
+        )
+        for problem in problems:
+            yield f"{path} is damaged: {problem}"
+    except OSError as error:
+        raise disk_error(error, "read the records", path) from error
+    finally:
+        files.close(file)

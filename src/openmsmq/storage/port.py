@@ -65,6 +65,11 @@ class Taken(msgspec.Struct, frozen=True):
     prefix: bytes = b""
     """What comes before each value."""
 
+    def key_of(self, place: int) -> bytes:
+        """Return the key of one of the records, counted from the first."""
+        number = int.from_bytes(self.key[-KEY_NUMBER_BYTES:], "big") + place
+        return self.key[:-KEY_NUMBER_BYTES] + number.to_bytes(KEY_NUMBER_BYTES, "big")
+
     def records(self, values: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """Return the records, given all values of the name."""
         head, prefix = self.key[:-KEY_NUMBER_BYTES], self.prefix

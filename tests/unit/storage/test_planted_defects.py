@@ -31,6 +31,7 @@ from tests.unit.storage import test_recovery as recovery
 from tests.unit.storage.backups import test_snapshot as snapshot
 from tests.unit.storage.backups import test_writing as writing
 from tests.unit.storage.bundles import test_rewriting as bundles
+from tests.unit.storage.bundles import test_staying as staying
 
 
 class Defect(NamedTuple):
@@ -190,43 +191,43 @@ DEFECTS = [
     ),
     Defect(
         "a bundle is made over a record that lies between",
-        "storage.bundles.rewriting:rewriting_of",
+        "storage.bundles.rewriting:_Following.leaves_free",
         "following is not None and following <= last",
         "False",
         bundles.test_what_lies_between_two_records_keeps_them_out_of_one_bundle,
     ),
     Defect(
         "a bundle is made over another one",
-        "storage.bundles.rewriting:rewriting_of",
-        "reaching is not None and reaching.first <= last",
-        "False",
+        "storage.bundles.rewriting:_Following.leaves_free",
+        "reaching is None or reaching.first > last",
+        "True",
         bundles.test_what_lies_between_two_records_keeps_them_out_of_one_bundle,
     ),
     Defect(
         "what is left of a bundle goes with what is deleted",
         "storage.bundles.rewriting:_change_bundles",
-        "work.keep(sorted(left.items()))",
-        "pass",
+        "_change(work, bundle, own, bundles, files)",
+        "work.drop(bundle, files)",
         bundles.test_a_bundle_that_is_emptied_piece_by_piece_ends_as_single_records,
     ),
     Defect(
         "the last records of a bundle stay when a range is cleared",
         "storage.bundles.rewriting:clearing_of",
-        "record[0] not in gone",
-        "record[0] not in gone or record[0] == bundle.last",
+        "dict.fromkeys(gone)",
+        "dict.fromkeys(key for key in gone if key != bundle.last)",
         bundles.test_clearing_a_range_leaves_what_is_outside_of_it,
     ),
     Defect(
         "a record that is put into a bundle is not seen",
         "storage.bundles.rewriting:_change_bundles",
-        "left[key] = value",
+        "own[key] = value",
         "pass",
         bundles.test_a_record_inside_of_a_bundle_is_changed,
     ),
     Defect(
         "deletions may write as much as they like",
         "storage.base:Base.write",
-        "not puts and len(changes) > 1",
+        "not puts_any and len(changes) > 1",
         "False",
         bundles.test_deletions_write_little_at_once,
     ),
@@ -240,7 +241,7 @@ DEFECTS = [
     ),
     Defect(
         "pages are not looked at before LMDB is asked",
-        "storage.base:damaged_pages",
+        "storage.pages:damaged_pages",
         "for problem in problems:",
         "for problem in ():",
         pages.test_opening_says_which_page_is_damaged_and_what_to_do,
@@ -334,8 +335,8 @@ DEFECTS = [
     Defect(
         "a file is used again at once",
         "storage.aside:Aside.drop",
-        "self._dropped.append((sequence, self.notes.pop(name)))",
-        "self._free[self.notes[name].file] = self.notes.pop(name).size_bytes",
+        "self._dropped.append((sequence, note))",
+        "self._free[note.file] = note.size_bytes",
         aside.test_a_file_is_not_used_again_while_a_start_would_read_it,
     ),
     Defect(
@@ -393,6 +394,210 @@ DEFECTS = [
         {"harm": "changed", "taken": False},
     ),
     Defect(
+        "a file in which something stays is used again",
+        "storage.aside:Aside.applied",
+        "note.file in self._stayed.uses",
+        "False",
+        staying.test_a_file_in_which_something_stays_is_not_used_again,
+    ),
+    Defect(
+        "a start removes a file in which something stays",
+        "storage.aside:Aside.begin",
+        "known.update(map(self._stayed.path, self._stayed.uses))",
+        "pass",
+        staying.test_what_stays_is_read_and_deleted_like_everything_else,
+    ),
+    Defect(
+        "a start gives the number of a file to others in which something stays",
+        "storage.aside:Aside.__init__",
+        "[*stayed.uses, ",
+        "[",
+        staying.test_what_stays_is_read_and_deleted_like_everything_else,
+    ),
+    Defect(
+        "a file in which nothing stays any more is never used again",
+        "storage.bundles.stayed_files:StayedFiles.stored",
+        "self.left(number, use.size_bytes)",
+        "pass",
+        staying.test_what_stays_is_read_and_deleted_like_everything_else,
+    ),
+    Defect(
+        "what was changed since it was taken stays as it was",
+        "storage.bundles.runs:Runs.changed",
+        "value is not None and low <= key <= high",
+        "False",
+        staying.test_what_was_changed_since_it_was_taken_does_not_stay,
+    ),
+    Defect(
+        "what was taken under the same keys before stays",
+        "storage.bundles.runs:Runs.take",
+        "first <= self._high",
+        "False",
+        staying.test_what_was_taken_under_the_same_keys_later_counts,
+    ),
+    Defect(
+        "what was deleted since it was taken stays",
+        "storage.bundles.runs:Runs._piece_at",
+        "records[stop - 1][0] != last",
+        "False",
+        staying.test_what_was_deleted_since_it_was_taken_does_not_stay,
+    ),
+    Defect(
+        "a back-up lacks what stays",
+        "storage.aside:Aside.hold",
+        "in self._stayed.uses.items()",
+        "in ()",
+        staying.test_a_back_up_has_what_stays,
+    ),
+    Defect(
+        "files are kept that are mostly in vain",
+        "storage.bundles.stayed_files:StayedFiles.most_wasteful",
+        "wasted_bytes <= self._used_bytes + WASTED_MAX_BYTES",
+        "True",
+        staying.test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain,
+        {"at_once": False},
+    ),
+    Defect(
+        "only what goes later makes a file worth less",
+        "storage.bundles.stayed_files:StayedFiles._set",
+        "self.size_bytes += use.size_bytes",
+        "self.size_bytes += use.size_bytes if before else use.used_bytes",
+        staying.test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain,
+        {"at_once": True},
+    ),
+    Defect(
+        "a whole file is taken in at once",
+        "storage.bundles.rewriting:gathering_of",
+        "work.put_bytes < most_bytes",
+        "True",
+        staying.test_it_is_taken_in_a_little_at_a_time,
+    ),
+    Defect(
+        "what is taken in is not there any more",
+        "storage.bundles.rewriting:gathering_of",
+        "work.keep(list(zip(bundle.keys, bundle.values, strict=True)))",
+        "pass",
+        staying.test_it_is_taken_in_a_little_at_a_time,
+    ),
+    Defect(
+        "what is left of a piece is written into the base",
+        "storage.bundles.rewriting:_change",
+        "if stay is None:",
+        "if True:",
+        staying.test_what_goes_out_of_the_middle_needs_no_place_on_a_full_disk,
+    ),
+    Defect(
+        "a part of a piece begins where the piece does",
+        "storage.bundles.staying:parts_of",
+        "stay.offset + ends[start]",
+        "stay.offset",
+        staying.test_what_is_left_stays_where_it_is_when_something_goes_or_changes,
+        {"gone": (0,)},
+    ),
+    Defect(
+        "what is changed within a piece is lost",
+        "storage.bundles.rewriting:_change",
+        "for key, value in own.items() if value is not None",
+        "for key, value in ()",
+        staying.test_what_is_left_stays_where_it_is_when_something_goes_or_changes,
+        {"gone": (0,)},
+    ),
+    Defect(
+        "what goes out of a file is not counted",
+        "storage.bundles.rewriting:Rewriting.drop",
+        "use.used_bytes - stay.length",
+        "use.used_bytes - 1",
+        staying.test_what_is_left_stays_where_it_is_when_something_goes_or_changes,
+        {"gone": (0,)},
+    ),
+    Defect(
+        "whether a message is there is found out from its bytes",
+        "storage.base:Base.contains",
+        "bundle is not None and key in bundle",
+        "bundle is not None and bundle.get(key) is not None",
+        staying.test_what_goes_is_not_read,
+    ),
+    Defect(
+        "what changes before the own disk has it stays as it was",
+        "storage.engine:JournaledStore._apply",
+        "self._runs.changed(batch.changes)",
+        "pass",
+        staying.test_what_changes_before_the_own_disk_has_it_does_not_stay,
+    ),
+    Defect(
+        "a start does not miss a file in which something stays",
+        "storage.engine:_open",
+        "base.stayed.problems()",
+        "()",
+        staying.test_damage_of_a_file_is_noticed,
+        {"damage": "missing"},
+    ),
+    Defect(
+        "a start takes a file that was cut for a whole one",
+        "storage.bundles.stayed_files:StayedFiles.problems",
+        "size_bytes < use.size_bytes",
+        "False",
+        staying.test_damage_of_a_file_is_noticed,
+        {"damage": "cut"},
+    ),
+    Defect(
+        "a full disk keeps a range from being cleared",
+        "storage.engine:JournaledStore._move_in_step",
+        "if self._memtable.gone:",
+        "self._base.gather()\n        if self._memtable.gone:",
+        staying.test_a_full_disk_does_not_keep_anything_from_being_moved,
+    ),
+    Defect(
+        "much is moved at once that does not stay",
+        "storage.engine:JournaledStore._move_slice",
+        "put_bytes <= SLICE_BYTES",
+        "True",
+        staying.test_when_nothing_stays_little_is_moved_at_once,
+    ),
+    Defect(
+        "little is moved at once though it stays",
+        "storage.engine:JournaledStore._move_slice",
+        "put_bytes <= SLICE_BYTES",
+        "False",
+        staying.test_when_nothing_stays_little_is_moved_at_once,
+    ),
+    Defect(
+        "what is taken may fill the memory",
+        "storage.engine:JournaledStore._crowding",
+        "self._taken_bytes / TAKEN_MAX_BYTES",
+        "0.0",
+        staying.test_what_is_taken_begins_another_checkpoint_before_it_fills_the_memory,
+    ),
+    Defect(
+        "a compaction removes what may still be taken",
+        "storage.maintenance:_compact",
+        "if number not in aside",
+        "if True",
+        staying.test_compacting_takes_in_what_stays,
+    ),
+    Defect(
+        "a compaction leaves what it has taken in",
+        "storage.maintenance:_compact",
+        "for path in left:",
+        "for path in ():",
+        staying.test_compacting_takes_in_what_stays,
+    ),
+    Defect(
+        "what stays is not verified",
+        "storage.bundles.stayed_files:StayedFiles.read",
+        "checksum_of(data) != stay.checksum",
+        "False",
+        staying.test_damage_of_a_file_is_noticed,
+        {"damage": "byte"},
+    ),
+    Defect(
+        "a part of a name keeps the whole file",
+        "storage.bundles.runs:Runs.take",
+        "taken.first or taken.count != count",
+        "False",
+        staying.test_a_part_of_a_name_does_not_stay,
+    ),
+    Defect(
         "a refused batch leaves its files",
         "storage.aside:Aside.give_up",
         "self._files.remove(self._path(note))",
@@ -409,7 +614,7 @@ DEFECTS = [
     Defect(
         "what is taken waits in memory until the journal is full",
         "storage.engine:JournaledStore._move_as_much",
-        "self._move_slice(max(cost_bytes, SLICE_BYTES))",
+        "self._move_slice(owed_bytes)",
         "pass",
         aside.test_a_batch_that_sets_aside_moves_as_many_into_the_base,
     ),
@@ -423,7 +628,7 @@ DEFECTS = [
     Defect(
         "a start gives a file to others that the base has in use",
         "storage.aside:Aside.__init__",
-        "max((note.file for note in notes.values()), default=0)",
+        "max(known, default=0)",
         "0",
         aside.test_a_start_gives_no_file_to_others_that_is_in_use,
     ),
@@ -465,7 +670,8 @@ DEFECTS = [
     Defect(
         "a start changes records before it takes them",
         "storage.engine:JournaledStore._replay_batch",
-        "self._take(content.moves, record.sequence)\n    self._memtable.apply(content.changes)",
+        "self._take(content.moves, record.sequence)\n    self._runs.changed(content.changes)\n"
+        "    self._memtable.apply(content.changes)",
         "self._memtable.apply(content.changes)\n    self._take(content.moves, record.sequence)",
         aside.test_what_a_batch_changes_of_what_it_takes_is_changed_also_by_a_start,
     ),
@@ -565,10 +771,11 @@ DEFECTS = [
 ]
 
 
-def fixtures(defect: Defect, tmp_path: Path) -> dict[str, Any]:
+def fixtures(defect: Defect, tmp_path: Path, patch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what pytest would give a test."""
     made: dict[str, Callable[[], Any]] = {
         "tmp_path": lambda: tmp_path,
+        "monkeypatch": lambda: patch,
         "request": lambda: Request(tmp_path),
         "fresh": lambda: Request(tmp_path).getfixturevalue("fresh"),
         "recycled": lambda: Request(tmp_path).getfixturevalue("recycled"),
@@ -619,13 +826,15 @@ def test_a_defect_is_noticed(defect: Defect, tmp_path: Path) -> None:
     mutant = Mutant(defect.name, defect.where, defect.old, defect.new)
     (tmp_path / "sound").mkdir()
     (tmp_path / "broken").mkdir()
-    defect.test(**fixtures(defect, tmp_path / "sound"))
+    with pytest.MonkeyPatch.context() as patch:
+        defect.test(**fixtures(defect, tmp_path / "sound", patch))
     with (
+        pytest.MonkeyPatch.context() as patch,
         applied(mutant),
         stopping_at_the_first_failure(defect.test),
         pytest.raises(BaseException) as noticed,  # noqa: PT011
     ):
-        defect.test(**fixtures(defect, tmp_path / "broken"))
+        defect.test(**fixtures(defect, tmp_path / "broken", patch))
     assert not isinstance(noticed.value, KeyboardInterrupt | TypeError | NameError)
 
 

@@ -11,15 +11,18 @@ A bundle is never changed. When some of its records are, it is replaced by one o
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from operator import itemgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from openmsmq.storage.bundles.checksums import CRC_BYTES, is_whole, pack
 from openmsmq.storage.port import KEY_NUMBER_BYTES
+
+if TYPE_CHECKING:
+    from openmsmq.storage.bundles.staying import Stay
 
 BUNDLE_MAX_BYTES: Final = (8 << 12) - 64
 """A bundle ends before it is longer: with what stands before it, it fills eight pages of LMDB. To
@@ -47,20 +50,59 @@ _DECODER: Final = msgspec.msgpack.Decoder(tuple[list[bytes], list[bytes]])
 
 
 class Bundle:
-    """Records with ascending keys."""
+    """Records with ascending keys. Values that stay in a file are read when they are wanted."""
 
-    __slots__ = ("first", "keys", "last", "values")
+    __slots__ = ("_read", "_values", "first", "keys", "last", "stay")
 
-    def __init__(self, keys: list[bytes], values: list[bytes]) -> None:
+    def __init__(
+        self,
+        keys: list[bytes],
+        values: list[bytes] | None = None,
+        *,
+        stay: Stay | None = None,
+        read: Callable[[], list[bytes]] | None = None,
+    ) -> None:
         self.keys = keys
-        self.values = values
+        self._values = values
+        self._read = read
+        self.stay = stay
+        """Where the values are, if not in the base."""
         self.first = keys[0]
         self.last = keys[-1]
+
+    @property
+    def values(self) -> list[bytes]:
+        """The values, in the order of their keys."""
+        if self._values is None:
+            assert self._read is not None
+            self._values = self._read()
+        return self._values
+
+    def __contains__(self, key: bytes) -> bool:
+        place = bisect_left(self.keys, key)
+        return place < len(self.keys) and self.keys[place] == key
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, or None."""
         place = bisect_left(self.keys, key)
         return self.values[place] if place < len(self.keys) and self.keys[place] == key else None
+
+    def parts_beside(self, keys: Iterable[bytes]) -> list[tuple[int, int]]:
+        """Return what is left between keys that are given in order: from one place to another."""
+        parts: list[tuple[int, int]] = []
+        start = 0
+        for key in keys:
+            stop = bisect_left(self.keys, key)
+            if start < stop:
+                parts.append((start, stop))
+            start = bisect_right(self.keys, key)
+        if start < len(self.keys):
+            parts.append((start, len(self.keys)))
+        return parts
+
+    def keys_between(self, start: bytes, stop: bytes) -> list[bytes]:
+        """Return the keys with `start` <= key < `stop`."""
+        return self.keys[bisect_left(self.keys, start) : bisect_left(self.keys, stop)]
 
     def between(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
         """Return the records with `start` <= key < `stop`."""
@@ -87,14 +129,9 @@ def is_worth_it(records: Records, cost_bytes: int) -> bool:
     """Whether records of which we know what they need are kept as a bundle, not one by one."""
     return (
         BUNDLE_MIN_COUNT <= len(records) <= BUNDLE_MAX_COUNT
-        and len(records[0][0]) > KEY_NUMBER_BYTES
         and BUNDLE_MIN_BYTES <= cost_bytes <= BUNDLE_MAX_BYTES
+        and len(records[0][0]) > KEY_NUMBER_BYTES
     )
-
-
-def cost_of(records: Records) -> int:
-    """Return how long a bundle of records is at most."""
-    return sum([len(key) + len(value) + RECORD_COST_BYTES for key, value in records])
 
 
 def divided(records: Records) -> list[tuple[Records, int]]:

@@ -25,3 +25,8 @@ def unpack(key: bytes, stored: bytes) -> bytes | None:
 def is_whole(key: bytes, stored: bytes) -> bool:
     """Whether what is stored has the right checksum."""
     return crc32(stored, crc32(key)) == RESIDUE
+
+
+def checksum_of(data: bytes | memoryview) -> int:
+    """Return the checksum of bytes that stay elsewhere."""
+    return crc32(data)

@@ -1,11 +1,16 @@
-"""LMDB's environment of the base: how its file is opened."""
+"""LMDB's environment of the base: how its file is opened, and what its errors mean."""
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Final
 
 import lmdb
+
+from openmsmq.storage.files import FULL
+from openmsmq.storage.layout import ADVICE
+from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFull
 
 MAP_MAX_BYTES: Final = 1 << 40
 """Address space for the file; it costs nothing until it is used."""
@@ -39,3 +44,14 @@ def open_environment(
             if map_size <= MAP_MIN_BYTES:
                 raise
             map_size //= 2
+
+
+def explained(error: lmdb.Error, verb: str, path: Path) -> StoreError:
+    """Return what an error of LMDB means for the store."""
+    if isinstance(error, lmdb.MapFullError) or error.code in FULL:
+        return StoreFull(f"no space to {verb} {path} ({error}): free some space")
+    if isinstance(error, lmdb.DiskError | lmdb.ReadonlyError) or verb == "write":
+        return StoreFailed(f"cannot {verb} {path} ({error}): check the disk")
+    if error.code in (errno.EACCES, errno.EROFS, errno.EIO, errno.ENOMEM):
+        return StoreFailed(f"cannot {verb} {path} ({error}): check the disk and its rights")
+    return StoreDamaged(f"cannot {verb} {path} ({error}): {ADVICE}")

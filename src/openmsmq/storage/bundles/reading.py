@@ -49,7 +49,7 @@ class Reading:
             if bundle is None:
                 break
             self._start = max(self._start, border)
-            self._skip(bundle, lambda inside: inside[0], reverse=False)
+            self._skip(bundle, reverse=False)
             self._take(bundle.between(self._start, self._stop))
             behind = max(bundle.last, self._run[1] if self._run else b"") + _BEHIND
             self._start = max(self._start, behind)
@@ -66,7 +66,7 @@ class Reading:
             if bundle is None:
                 break
             self._stop = min(self._stop, border)
-            self._skip(bundle, lambda inside: inside[-1], reverse=True)
+            self._skip(bundle, reverse=True)
             self._take(bundle.between(self._start, self._stop)[::-1])
             self._stop = min(self._stop, bundle.first, self._run[0] if self._run else bundle.first)
         return self._found
@@ -80,12 +80,10 @@ class Reading:
             self._found += visible
             self._run = None
 
-    def _skip(
-        self, bundle: Bundle, front: Callable[[list[Record]], Record], *, reverse: bool
-    ) -> None:
+    def _skip(self, bundle: Bundle, *, reverse: bool) -> None:
         """Go behind the hidden run in which the next records of a bundle are."""
-        inside = bundle.between(self._start, self._stop) if self._runs else []
-        run = self._runs.at(front(inside)[0]) if inside else None
+        inside = bundle.keys_between(self._start, self._stop) if self._runs else []
+        run = self._runs.at(inside[-1 if reverse else 0]) if inside else None
         if run is None:
             return
         self._run = run

@@ -1,32 +1,41 @@
 """What becomes of the bundles when records change: a work, made before anything is written.
 
 Records that are put beside each other become a bundle where nothing lies between them. A bundle of
-which records change gives way to what is left of it.
+which records change gives way to what is left of it, which stays where it is if it is in a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import gt, itemgetter
-from typing import Final
+from typing import Any, Final
 
 import lmdb
 import msgspec
 
+from openmsmq.storage.bundles import staying
 from openmsmq.storage.bundles.bundle import (
     Bundle,
     Records,
-    cost_of,
     divided,
     encode,
     is_worth_it,
 )
 from openmsmq.storage.bundles.checksums import pack
+from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.bundles.seeking import Bundles
+from openmsmq.storage.bundles.staying import FileUse, Stay
 
 _KEY: Final = itemgetter(0)
 
 Changes = Sequence[tuple[bytes, bytes | None]]
+Files = Mapping[int, FileUse]
+
+STAY_COST_BYTES: Final = 64
+"""What a bundle needs whose values stay in a file, beside its key and what comes before values."""
+
+FILES_MAX_COUNT: Final = 4096
+"""Files in which values stay; if there are more, what was set aside is written into the base."""
 
 
 class Rewriting(msgspec.Struct):
@@ -42,6 +51,10 @@ class Rewriting(msgspec.Struct):
     """Bundles, by their records: they are encoded one by one, while the processor has them."""
     made_bytes: int = 0
     """How long they are together, at most."""
+    stays: list[tuple[bytes, Stay]] = []
+    """Bundles whose values stay in a file, with the last of their keys."""
+    files: dict[int, FileUse] = {}
+    """What the base has in each file for which that changes: nothing, if it needs it no more."""
     gained_count: int = 0
     """How many records the bundles have more than before."""
 
@@ -57,20 +70,21 @@ class Rewriting(msgspec.Struct):
             if cursor.set_key(key):
                 cursor.delete()
         cursor.putmulti([(key, pack(key, value)) for key, value in self.single])
-        if self.dropped or self.made:
+        if self.dropped or self.made or self.stays:
             cursor = transaction.cursor(db=bundles)
             for key in self.dropped:
                 if cursor.set_key(key):
                     cursor.delete()
             cursor.putmulti(map(encode, self.made))
+            cursor.putmulti([staying.encode(last, stay) for last, stay in self.stays])
 
     def keep(self, records: Records) -> None:
         """Put what is left of a bundle."""
-        cost_bytes = cost_of(records)
-        if is_worth_it(records, cost_bytes):
-            self.make(records, cost_bytes)
-        else:
-            self.single += records
+        for part, cost_bytes in divided(records):
+            if is_worth_it(part, cost_bytes):
+                self.make(part, cost_bytes)
+            else:
+                self.single += part
 
     def make(self, records: Records, cost_bytes: int) -> None:
         """Put records as a bundle."""
@@ -78,82 +92,169 @@ class Rewriting(msgspec.Struct):
         self.made_bytes += cost_bytes
         self.gained_count += len(records)
 
-    def drop(self, bundle: Bundle) -> None:
-        """Let a bundle go."""
+    def leave(self, first: bytes, last: bytes, stay: Stay, use: FileUse) -> None:
+        """Put a bundle that says where records are; `use` is what the base has in their file."""
+        self.stays.append((last, stay))
+        self.made_bytes += STAY_COST_BYTES + len(last) + len(stay.prefix)
+        self.gained_count += stay.count
+        self.files[stay.file] = FileUse(
+            use.size_bytes,
+            use.used_bytes + stay.length,
+            min(use.first, first) if use.used_bytes else first,
+            max(use.last, last),
+        )
+
+    def drop(self, bundle: Bundle, files: Files) -> None:
+        """Let a bundle go; `files` is what the base has in each file."""
         self.dropped.append(bundle.last)
         self.gained_count -= len(bundle.keys)
+        stay = bundle.stay
+        if stay is not None:
+            use = self.files.get(stay.file) or files[stay.file]
+            self.files[stay.file] = msgspec.structs.replace(
+                use, used_bytes=use.used_bytes - stay.length
+            )
 
 
 def rewriting_of(
-    changes: Changes, bundles: Bundles | None, next_single: Callable[[bytes], bytes | None]
+    changes: Changes,
+    bundles: Bundles | None,
+    next_single: Callable[[bytes], bytes | None],
+    files: Files,
+    runs: Runs | None,
 ) -> Rewriting:
     """Find out what to write for changes of records, as the base is now.
 
-    `next_single` gives the first key at or behind another that is outside of bundles.
+    `next_single` gives the first key at or behind another that is outside of bundles, `files` what
+    the base has in each file. What `runs` knows need not be written again.
     """
     keys = [key for key, _ in changes]
     if any(map(gt, keys, keys[1:])):
         changes = sorted(changes, key=_KEY)
     work = Rewriting()
     if bundles is not None:
-        changes = _change_bundles(work, changes, bundles)
-    puts: list[tuple[bytes, bytes]] = []
-    for key, value in changes:
-        if value is None:
-            work.deleted.append(key)
-        else:
-            puts.append((key, value))
-    for part, cost_bytes in divided(puts):
-        first, last = part[0][0], part[-1][0]
-        following = next_single(first) if is_worth_it(part, cost_bytes) else first
-        if following is not None and following <= last:
-            work.single += part
-            continue
-        reaching = None if bundles is None else bundles.reaching(first)
-        if reaching is not None and reaching.first <= last:
-            work.single += part
-            continue
-        work.make(part, cost_bytes)
+        changes = _change_bundles(work, changes, bundles, files)
+    work.deleted = [key for key, value in changes if value is None]
+    # Most often all are put, and then nothing is copied.
+    puts: Any = changes
+    if work.deleted:
+        puts = [change for change in changes if change[1] is not None]
+    following = _Following(bundles, next_single)
+    for records, stay, size_bytes in runs.divided(puts) if runs else [(puts, None, 0)]:
+        if stay is not None and following.leaves_free(records):
+            use = _use_of(stay.file, size_bytes, work, files)
+            if use is not None:
+                work.leave(records[0][0], records[-1][0], stay, use)
+                continue
+        for part, cost_bytes in divided(records):
+            if is_worth_it(part, cost_bytes) and following.leaves_free(part):
+                work.make(part, cost_bytes)
+            else:
+                work.single += part
     return work
 
 
-def _change_bundles(work: Rewriting, changes: Changes, bundles: Bundles) -> Changes:
+class _Following:
+    """What is in the base already."""
+
+    def __init__(
+        self, bundles: Bundles | None, next_single: Callable[[bytes], bytes | None]
+    ) -> None:
+        self._bundles = bundles
+        self._next_single = next_single
+
+    def leaves_free(self, records: Records) -> bool:
+        """Whether nothing lies between the first and the last of some records."""
+        first, last = records[0][0], records[-1][0]
+        following = self._next_single(first)
+        if following is not None and following <= last:
+            return False
+        reaching = None if self._bundles is None else self._bundles.reaching(first)
+        return reaching is None or reaching.first > last
+
+
+def _use_of(file: int, size_bytes: int, work: Rewriting, files: Files) -> FileUse | None:
+    """Return what the base has in a file; None if it has something in too many others."""
+    use = work.files.get(file) or files.get(file)
+    if use is None and len(files.keys() | work.files.keys()) < FILES_MAX_COUNT:
+        use = FileUse(size_bytes, 0, b"", b"")
+    return use
+
+
+def _change_bundles(work: Rewriting, changes: Changes, bundles: Bundles, files: Files) -> Changes:
     """Add what becomes of the bundles that changes fall into; gives the other changes."""
     others: list[tuple[bytes, bytes | None]] = []
     place = 0
     while place < len(changes):
         bundle = bundles.reaching(changes[place][0])
         if bundle is None:
-            return [*others, *changes[place:]]
-        left = dict(zip(bundle.keys, bundle.values, strict=True))
-        is_changed = False
+            return [*others, *changes[place:]] if place else changes
+        own: dict[bytes, bytes | None] = {}
         while place < len(changes) and changes[place][0] <= bundle.last:
             key, value = changes[place]
             place += 1
             if key < bundle.first:
                 others.append((key, value))
-            elif value is not None:
-                left[key] = value
-                is_changed = True
-            elif left.pop(key, None) is not None:
-                is_changed = True
-        if is_changed:
-            work.drop(bundle)
-            work.keep(sorted(left.items()))
+            else:
+                own[key] = value
+        puts_any = any(value is not None for value in own.values())
+        if puts_any or not own.keys().isdisjoint(bundle.keys):
+            _change(work, bundle, own, bundles, files)
     return others
 
 
-def clearing_of(start: bytes, stop: bytes, limit: int, bundles: Bundles) -> tuple[Rewriting, bytes]:
+def _change(
+    work: Rewriting,
+    bundle: Bundle,
+    own: Mapping[bytes, bytes | None],
+    bundles: Bundles,
+    files: Files,
+) -> None:
+    """Let a bundle give way to what is left of it after changes, which are in order."""
+    work.drop(bundle, files)
+    stay = bundle.stay
+    left: dict[bytes, bytes | None] = {}
+    if stay is None:
+        left = dict(zip(bundle.keys, bundle.values, strict=True))
+    elif places := bundle.parts_beside(own):
+        work.single += [(key, value) for key, value in own.items() if value is not None]
+        parts = staying.parts_of(stay, bundles.read(stay), places)
+        for (start, stop), part in zip(places, parts, strict=True):
+            work.leave(bundle.keys[start], bundle.keys[stop - 1], part, work.files[stay.file])
+        return
+    changed = sorted({**left, **own}.items())
+    work.keep([(key, value) for key, value in changed if value is not None])
+
+
+def gathering_of(file: int, most_bytes: int, bundles: Bundles, files: Files) -> Rewriting:
+    """Take some of what the base has in a file into the base itself."""
+    work = Rewriting()
+    use = files[file]
+    rest = use.first
+    while work.put_bytes < most_bytes:
+        bundle = bundles.reaching(rest)
+        if bundle is None or bundle.first > use.last:
+            break
+        rest = bundle.last + b"\0"
+        if bundle.stay is not None and bundle.stay.file == file:
+            work.drop(bundle, files)
+            work.keep(list(zip(bundle.keys, bundle.values, strict=True)))
+    if file in work.files:
+        work.files[file] = msgspec.structs.replace(work.files[file], first=rest)
+    return work
+
+
+def clearing_of(
+    start: bytes, stop: bytes, limit: int, bundles: Bundles, files: Files
+) -> tuple[Rewriting, bytes]:
     """Clear up to `limit` bundles of a range away; gives where the rest begins, too."""
     work = Rewriting()
     for _ in range(limit):
         bundle = bundles.reaching(start)
         if bundle is None or bundle.first >= stop:
             return work, stop
-        gone = {key for key, _ in bundle.between(start, stop)}
+        gone = bundle.keys_between(start, stop)
         if gone:
-            work.drop(bundle)
-            records = zip(bundle.keys, bundle.values, strict=True)
-            work.keep([record for record in records if record[0] not in gone])
+            _change(work, bundle, dict.fromkeys(gone), bundles, files)
         start = bundle.last + b"\0"
     return work, min(start, stop)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final, NoReturn
 
 import lmdb
 
-from openmsmq.storage.bundles import bundle
+from openmsmq.storage.bundles import bundle, staying
 from openmsmq.storage.bundles.bundle import Bundle
+from openmsmq.storage.bundles.staying import Reader
+from openmsmq.storage.port import StoreDamaged
 
 KEPT_MAX_COUNT: Final = 4
 """Bundles that stay decoded: short reads in a row want the same one, and two or three beside it."""
@@ -22,9 +25,11 @@ class Bundles:
         transaction: lmdb.Transaction[bytes],
         database: lmdb._Database,
         damaged: Callable[[bytes], NoReturn],
+        read: Reader,
     ) -> None:
         self._cursor: lmdb.Cursor[bytes] = transaction.cursor(db=database)
         self._damaged = damaged
+        self.read: Final = read
         self._kept: dict[bytes, Bundle] = {}
 
     def reaching(self, key: bytes) -> Bundle | None:
@@ -53,7 +58,7 @@ class Bundles:
         last = self._cursor.key()
         found = self._kept.get(last)
         if found is None:
-            found = bundle.decode(last, self._cursor.value())
+            found = self._decoded(last)
             if found is None:
                 self._damaged(last)
             while len(self._kept) >= KEPT_MAX_COUNT:
@@ -61,15 +66,30 @@ class Bundles:
             self._kept[last] = found
         return found
 
-    def every(self) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield all records in order, and one without a value for a bundle that is damaged."""
+    def _decoded(self, last: bytes) -> Bundle | None:
+        stored = self._cursor.value()
+        if staying.is_stay(stored):
+            return staying.decode(last, stored, self.read)
+        return bundle.decode(last, stored)
+
+    def every(self, stayed_bytes: Counter[int]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield all records in order, and one without a value for a bundle that is damaged.
+
+        Counts what stays in each file.
+        """
         there = self._cursor.first()
         while there:
             last = self._cursor.key()
-            found = bundle.decode(last, self._cursor.value())
-            if found is None:
+            found = self._decoded(last)
+            if found is not None and found.stay is not None:
+                stayed_bytes[found.stay.file] += found.stay.length
+            try:
+                values = None if found is None else found.values
+            except StoreDamaged:
+                values = None
+            if found is None or values is None:
                 yield last, None
             else:
-                yield from zip(found.keys, found.values, strict=True)
+                yield from zip(found.keys, values, strict=True)
             # Whoever reads on may have moved the cursor.
             there = self._cursor.set_key(last) and self._cursor.next()

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from openmsmq.storage.bundles.bundle import (
     BUNDLE_MAX_BYTES,
     BUNDLE_MAX_COUNT,
-    cost_of,
+    RECORD_COST_BYTES,
+    Records,
     decode,
     divided,
     encode,
@@ -17,6 +18,10 @@ from openmsmq.storage.bundles.bundle import (
 )
 
 _SIZES = st.sampled_from([0, 100, 1_000, 3_000, BUNDLE_MAX_BYTES])
+
+
+def cost_of(records: Records) -> int:
+    return sum(len(key) + len(value) + RECORD_COST_BYTES for key, value in records)
 
 
 @given(st.lists(st.tuples(st.sampled_from(b"EFG"), st.integers(0, 900), _SIZES), max_size=300))

@@ -1,0 +1,575 @@
+"""What was set aside stays in its file when the base has it, as safe as in the base itself."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from openmsmq.storage import base as base_module
+from openmsmq.storage import engine
+from openmsmq.storage.backups.snapshot import Snapshot
+from openmsmq.storage.bundles import bundle, rewriting, stayed_files
+from openmsmq.storage.bundles.rewriting import Rewriting
+from openmsmq.storage.bundles.staying import Stay, parts_of
+from openmsmq.storage.engine import JournaledStore, open_store
+from openmsmq.storage.files import FileOps
+from openmsmq.storage.frames import Changes
+from openmsmq.storage.maintenance import check_store, compact_store
+from openmsmq.storage.port import Batch, StoreDamaged, Taken
+from tests.contracts.test_store import CrampedFiles
+from tests.unit.storage.backups import test_snapshot as snapshots
+from tests.unit.storage.test_aside import aside_files, content, entry, opened
+
+COUNT = 40
+VALUE_BYTES = 2_000
+PREFIX = b"facts "
+NAME = b"n"
+
+
+@contextlib.contextmanager
+def small_bundles() -> Iterator[pytest.MonkeyPatch]:
+    """Let two records be a bundle, however small they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle, "BUNDLE_MIN_COUNT", 2)
+        patch.setattr(bundle, "BUNDLE_MIN_BYTES", 1)
+        yield patch
+
+
+def values(name: bytes = NAME, count: int = COUNT) -> list[bytes]:
+    return [name + bytes([place]) * VALUE_BYTES for place in range(count)]
+
+
+def taken(number: int, name: bytes = NAME, count: int = COUNT) -> dict[bytes, bytes]:
+    """What is there when all values of a name were taken."""
+    return {entry(number + i): PREFIX + each for i, each in enumerate(values(name, count))}
+
+
+def take(store: JournaledStore, number: int, name: bytes = NAME, count: int = COUNT) -> None:
+    store.commit(Batch(aside=[(name, values(name, count))]))
+    store.commit(Batch(taken=[Taken(name, 0, count, entry(number), PREFIX)], dropped=[name]))
+
+
+def files_of(store: JournaledStore) -> dict[int, int]:
+    """How many bytes the base has in each file."""
+    base, _, _ = store.parts
+    return {number: use.used_bytes for number, use in base.stayed.uses.items()}
+
+
+def delete(store: JournaledStore, numbers: range) -> None:
+    store.commit(Batch([(entry(number), None) for number in numbers]))
+
+
+def test_what_stays_is_read_and_deleted_like_everything_else(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.commit(Batch([(entry(1), b"before"), (entry(200), b"behind")]))
+    take(store, 10)
+    store.checkpoint()
+    expected = {entry(1): b"before"} | taken(10) | {entry(200): b"behind"}
+    assert content(store) == expected
+    assert files_of(store) == {1: sum(len(value) + 3 for value in values())}
+    assert store.base_count == len(expected)
+    backwards = store.scan(b"", b"\xff", 100, reverse=True)
+    assert backwards == sorted(expected.items(), reverse=True)
+    assert store.get(entry(17)) == expected[entry(17)]
+    assert store.get(entry(50)) is None
+
+    for _ in range(2):
+        store.close()
+        assert check_store(tmp_path).sound
+        assert check_store(tmp_path).record_count == len(expected)
+        store = opened(tmp_path)
+        assert content(store) == expected
+    # What is set aside now gets another file, and this one when nothing stays in it any more.
+    take(store, 100, b"m")
+    assert aside_files(tmp_path) == ["aside-00000001.log", "aside-00000002.log"]
+    delete(store, range(10, 10 + COUNT))
+    store.checkpoint()
+    assert list(files_of(store)) == [2]
+    take(store, 300, b"o")
+    assert aside_files(tmp_path) == ["aside-00000001.log", "aside-00000002.log"]
+    store.checkpoint()
+    expected = {entry(1): b"before", entry(200): b"behind"} | taken(100, b"m") | taken(300, b"o")
+    assert content(store) == expected
+    store.commit(Batch(ranges=[(entry(0), entry(1000))]))
+    store.checkpoint()
+    assert content(store) == {}
+    assert files_of(store) == {}
+    store.close()
+    opened(tmp_path).close()
+    assert aside_files(tmp_path) == []
+
+
+def test_a_file_in_which_something_stays_is_not_used_again(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    take(store, 10)
+    store.checkpoint()
+    take(store, 100, b"m")
+    store.checkpoint()
+    assert content(store) == taken(10) | taken(100, b"m")
+    assert list(files_of(store)) == [1, 2]
+    store.close()
+
+
+def test_it_is_not_written_again(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.checkpoint()
+    base, _, _ = store.parts
+    _, before_bytes = base.hold()
+    base.let_go()
+    take(store, 10, count=250)
+    store.checkpoint()
+    _, after_bytes = base.hold()
+    base.let_go()
+    assert after_bytes - before_bytes < 250 * VALUE_BYTES / 10
+    assert content(store) == taken(10, count=250)
+    store.close()
+
+
+def test_a_back_up_has_what_stays(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    take(store, 10)
+    store.checkpoint()
+    snapshot = Snapshot(store)
+    assert "aside-00000001.log" in [part.name for part in snapshot.parts()]
+    delete(store, range(10, 10 + COUNT))
+    store.checkpoint()
+    before = (tmp_path / "aside-00000001.log").read_bytes()
+    take(store, 100, b"m")
+    assert (tmp_path / "aside-00000001.log").read_bytes() == before
+    snapshot.release()
+    take(store, 200, b"o")
+    assert (tmp_path / "aside-00000001.log").read_bytes() != before
+    store.close()
+
+
+def test_back_ups_in_the_middle_of_anything_have_what_stays(tmp_path: Path) -> None:
+    with small_bundles():
+        for seed in range(2):
+            snapshots.back_up_in_steps(tmp_path / str(seed), seed, before=60, between=10)
+
+
+def test_what_was_changed_since_it_was_taken_does_not_stay(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    take(store, 10)
+    store.commit(Batch([(entry(12), b"changed"), (entry(30), None)]))
+    store.commit(Batch([(entry(31), None), (entry(45), b"\0" * VALUE_BYTES)]))
+    store.commit(Batch([(entry(31), b"again")]))
+    store.checkpoint()
+    expected = taken(10)
+    del expected[entry(30)]
+    expected |= {entry(12): b"changed", entry(31): b"again", entry(45): b"\0" * VALUE_BYTES}
+    assert content(store) == expected
+    # Of two and a half pieces each has changed.
+    assert files_of(store) == {}
+    store.close()
+    assert check_store(tmp_path).sound
+
+
+@pytest.mark.parametrize("gone", [(0,), (39,), (0, 1, 2), (7, 8, 20), tuple(range(0, 40, 2))])
+def test_what_is_left_stays_where_it_is_when_something_goes_or_changes(
+    tmp_path: Path, gone: tuple[int, ...]
+) -> None:
+    store = opened(tmp_path)
+    take(store, 10)
+    store.checkpoint()
+    changed = {entry(10 + 5): b"changed", entry(10 + 6) + b"between": b"new"}
+    deletions = [(entry(10 + place), None) for place in gone]
+    store.commit(Batch([*deletions, *changed.items()]))
+    store.checkpoint()
+    expected = taken(10) | changed
+    for key, _ in deletions:
+        del expected[key]
+    for _ in range(2):
+        assert content(store) == expected
+        left = COUNT - len({*gone, 5})
+        assert files_of(store) == {1: left * (VALUE_BYTES + len(NAME) + 3)}
+        store.close()
+        assert check_store(tmp_path).sound
+        store = opened(tmp_path)
+    store.close()
+
+
+def test_what_goes_out_of_the_middle_needs_no_place_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base_module, "GROWTH_BYTES", 0)
+    files, count = CrampedFiles(), 2_000
+    store = open_store(tmp_path, files=files)
+    store.commit(Batch(aside=[(NAME, [bytes(VALUE_BYTES)] * count)]))
+    store.commit(Batch(taken=[Taken(NAME, 0, count, entry(0))], dropped=[NAME]))
+    store.checkpoint()
+    base, _, _ = store.parts
+    before_bytes = base.size_bytes
+    files.full = True
+    for number in range(0, count, 8):
+        store.commit(Batch([(entry(number), None)]))
+    store.checkpoint()
+    # LMDB asks nobody before it makes its file longer.
+    assert base.size_bytes == before_bytes
+    assert list(content(store)) == [entry(number) for number in range(count) if number % 8]
+    store.close()
+
+
+def test_what_goes_is_not_read(tmp_path: Path) -> None:
+    read: list[str] = []
+
+    class Listening(FileOps):
+        def read(self, file: int, length: int, offset: int) -> bytes:
+            read.append(Path(f"/proc/self/fd/{file}").readlink().name)
+            return super().read(file, length, offset)
+
+    store = opened(tmp_path, Listening())
+    take(store, 10)
+    store.checkpoint()
+    delete(store, range(10, 10 + COUNT))
+    store.checkpoint()
+    assert files_of(store) == {}
+    assert "aside-00000001.log" not in read
+    store.close()
+
+
+def test_what_changes_before_the_own_disk_has_it_does_not_stay(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    take(store, 10)
+    store.show(store.prepare(Batch([(entry(12), b"changed")])))
+    store.checkpoint()
+    assert content(store) == taken(10) | {entry(12): b"changed"}
+    store.close()
+
+
+class Player:
+    """Does anything to a store and to a dictionary."""
+
+    def __init__(self, directory: Path, seed: int) -> None:
+        self._directory = directory
+        self._rng = random.Random(seed)
+        self._snapshot: Snapshot | None = None
+        self._turns = 0
+        self.store = opened(directory)
+        self.model: dict[bytes, bytes] = {}
+
+    def turn(self) -> None:
+        """Change something, and do one of the things that a store does by the way."""
+        rng = self._rng
+        self._turns += 1
+        first, count = rng.randrange(900), rng.randrange(1, 60)
+        keys = [entry(first + place) for place in range(count)]
+        rng.choice((self._take, self._take, self._change, self._change, self._clear))(keys)
+        how = rng.random()
+        if how < 0.05 and self._snapshot is None:
+            self._snapshot = Snapshot(self.store)
+        elif how < 0.1 and self._snapshot is not None:
+            self._snapshot.release()
+            self._snapshot = None
+        elif how < 0.15:
+            self.store.checkpoint()
+        elif how < 0.2 and self._snapshot is None:
+            self.store.abandon() if rng.random() < 0.5 else self.store.close()
+            assert check_store(self._directory).sound
+            self.store = opened(self._directory)
+
+    def _take(self, keys: list[bytes]) -> None:
+        rng, name = self._rng, b"%d" % self._turns
+        many = [name + bytes(rng.randrange(3_000)) for _ in keys]
+        start = rng.choice((0, 0, rng.randrange(len(many))))
+        part = Taken(name, start, len(many) - start, keys[0], PREFIX)
+        self.store.commit(Batch(aside=[(name, many)]))
+        self.store.commit(Batch(taken=[part], dropped=[name]))
+        self.model |= {key: PREFIX + v for key, v in zip(keys, many[start:], strict=False)}
+
+    def _change(self, keys: list[bytes]) -> None:
+        rng = self._rng
+        value = rng.choice((None, b"%d" % self._turns))
+        chosen = rng.sample(keys, rng.randrange(1, len(keys) + 1))
+        self.store.commit(Batch([(key, value) for key in chosen]))
+        for key in chosen:
+            self.model.pop(key, None)
+            if value is not None:
+                self.model[key] = value
+
+    def _clear(self, keys: list[bytes]) -> None:
+        start, stop = keys[0], keys[-1]
+        self.store.commit(Batch(ranges=[(start, stop)]))
+        self.model = {key: v for key, v in self.model.items() if not start <= key < stop}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_happens_everything_is_as_in_a_dictionary(tmp_path: Path, seed: int) -> None:
+    with small_bundles() as patch:
+        patch.setattr(stayed_files, "WASTED_MAX_BYTES", 5_000)
+        patch.setattr(base_module, "GATHERED_BYTES", 10_000)
+        gathered: list[int] = []
+        gathering_of = rewriting.gathering_of
+
+        def listening(file: int, *others: Any) -> Rewriting:
+            gathered.append(file)
+            return gathering_of(file, *others)
+
+        patch.setattr(rewriting, "gathering_of", listening)
+        player = Player(tmp_path, seed)
+        for turn in range(150):
+            player.turn()
+            expected = sorted(player.model.items())
+            assert player.store.scan(b"", b"\xff", 10_000) == expected, turn
+            backwards = player.store.scan(b"", b"\xff", 10_000, reverse=True)
+            assert backwards == expected[::-1], turn
+        assert gathered
+        player.store.close()
+        assert check_store(tmp_path).sound
+
+
+def test_what_was_deleted_since_it_was_taken_does_not_stay(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    take(store, 10)
+    delete(store, range(12, 14))
+    store.checkpoint()
+    expected = taken(10)
+    del expected[entry(12)], expected[entry(13)]
+    assert content(store) == expected
+    [used_bytes] = files_of(store).values()
+    assert used_bytes < sum(map(len, values())) - 14 * VALUE_BYTES
+    store.close()
+
+
+def test_what_was_taken_under_the_same_keys_later_counts(tmp_path: Path) -> None:
+    # A journal that is not full before all of it was taken.
+    store = open_store(tmp_path)
+    take(store, 1010)
+    take(store, 10, b"m")
+    take(store, 1035, b"o")
+    store.checkpoint()
+    assert content(store) == taken(1010) | taken(10, b"m") | taken(1035, b"o")
+    assert list(files_of(store)) == [2, 3]
+    # Also a part of a name, which itself does not stay.
+    take(store, 2010)
+    store.commit(Batch(aside=[(b"p", values(b"p"))]))
+    store.commit(Batch(taken=[Taken(b"p", 0, 5, entry(2020), PREFIX)], dropped=[b"p"]))
+    store.checkpoint()
+    expected = taken(2010) | taken(2020, b"p", 5)
+    assert dict(store.scan(entry(2000), entry(2100), 100)) == expected
+    store.close()
+    assert check_store(tmp_path).sound
+
+
+def test_a_part_of_a_name_does_not_stay(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.commit(Batch(aside=[(NAME, values())]))
+    parts = [Taken(NAME, 0, 20, entry(10), PREFIX), Taken(NAME, 20, 20, entry(100), PREFIX)]
+    store.commit(Batch(taken=parts, dropped=[NAME]))
+    store.checkpoint()
+    assert files_of(store) == {}
+    assert len(content(store)) == COUNT
+    store.close()
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain(
+    tmp_path: Path, at_once: bool
+) -> None:
+    """Whether the rest goes from the base, or before that has it."""
+    wasted_bytes = 3 * 200 * VALUE_BYTES
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stayed_files, "WASTED_MAX_BYTES", wasted_bytes)
+        store = open_store(tmp_path)
+        base, _, _ = store.parts
+        expected: dict[bytes, bytes] = {}
+        for number in range(12):
+            name = b"n%d" % number
+            take(store, 1000 * number, name, count=200)
+            if not at_once:
+                store.checkpoint()
+            # The first bundle of each file is left.
+            delete(store, range(1000 * number + 16, 1000 * number + 200))
+            expected |= dict(sorted(taken(1000 * number, name).items())[:16])
+            store.checkpoint()
+            store.commit(Batch([(b"F", b"%d" % number)]))
+            used_bytes = sum(use.used_bytes for use in base.stayed.uses.values())
+            size_bytes = sum(use.size_bytes for use in base.stayed.uses.values())
+            assert size_bytes - used_bytes <= used_bytes + wasted_bytes
+        assert 0 < len(base.stayed.uses) < 12
+        assert content(store) == expected | {b"F": b"11"}
+        store.close()
+        assert check_store(tmp_path).sound
+
+
+def test_it_is_taken_in_a_little_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stayed_files, "WASTED_MAX_BYTES", 10_000)
+    monkeypatch.setattr(base_module, "GATHERED_BYTES", 50_000)
+    store = opened(tmp_path)
+    take(store, 0, count=250)
+    store.checkpoint()
+    used_bytes = sum(files_of(store).values())
+    delete(store, range(130))
+    store.checkpoint()
+    steps = []
+    while files_of(store):
+        [used_bytes] = files_of(store).values()
+        store.commit(Batch([(b"F", b"%d" % len(steps))]))
+        steps.append(used_bytes - sum(files_of(store).values()))
+    assert len(steps) >= 3
+    assert max(steps) <= 50_000 + bundle.BUNDLE_MAX_BYTES
+    expected = dict(sorted(taken(0, count=250).items())[130:])
+    assert content(store) == expected | {b"F": b"%d" % (len(steps) - 1)}
+    store.close()
+    assert check_store(tmp_path).sound
+
+
+def test_a_full_disk_does_not_keep_anything_from_being_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stayed_files, "WASTED_MAX_BYTES", 0)
+    monkeypatch.setattr(base_module, "GROWTH_BYTES", 0)
+    monkeypatch.setattr(base_module, "SPARE_BYTES", 1 << 16)
+    files = CrampedFiles()
+    store = opened(tmp_path, files)
+    take(store, 0, count=250)
+    store.checkpoint()
+    files.full = True
+    delete(store, range(130))
+    for number in range(130, 250):
+        delete(store, range(number, number + 1))
+    store.commit(Batch(ranges=[(entry(0), entry(1000))]))
+    store.checkpoint()
+    assert (content(store), files_of(store)) == ({}, {})
+    store.close()
+
+
+def test_when_nothing_stays_little_is_moved_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "STAYING_BYTES", 100_000)
+    monkeypatch.setattr(engine, "SLICE_BYTES", 10_000)
+    for most_count, slice_count in ((rewriting.FILES_MAX_COUNT, 4), (0, 20)):
+        monkeypatch.setattr(rewriting, "FILES_MAX_COUNT", most_count)
+        store = open_store(tmp_path / str(most_count))
+        moved: list[int] = []
+        base, _, _ = store.parts
+        write = base.write
+
+        def listening(changes: Changes, **others: object) -> int:
+            moved.append(len(changes))  # noqa: B023 -- it is of this turn
+            return write(changes, **others)  # type: ignore[arg-type]  # noqa: B023
+
+        monkeypatch.setattr(base, "write", listening)
+        take(store, 0, count=150)
+        store.checkpoint()
+        assert len([each for each in moved if each]) >= slice_count
+        assert max(moved[1:]) <= 100_000 // VALUE_BYTES
+        if not most_count:
+            # After the first slice it is known.
+            assert max(moved[2:]) <= 10_000 // VALUE_BYTES + 1
+        store.close()
+
+
+def test_what_is_taken_begins_another_checkpoint_before_it_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit, is_moved in ((engine.TAKEN_MAX_BYTES, False), (100_000, True)):
+        monkeypatch.setattr(engine, "TAKEN_MAX_BYTES", limit)
+        store = open_store(tmp_path / str(limit))
+        for number in range(5):
+            take(store, 100 * number, b"n%d" % number)
+        assert bool(store.base_count) == is_moved
+        store.close()
+
+
+def test_what_is_no_list_of_so_many_values_is_damage() -> None:
+    data = b"\xc4\x01a\xc4\x01b"
+    stay = Stay(1, 0, len(data), 0, 2, PREFIX)
+    assert [part.length for part in parts_of(stay, data, [(0, 1), (1, 2)])] == [3, 3]
+    for count in (1, 3):
+        with pytest.raises(StoreDamaged, match=r"aside-00000001\.log"):
+            parts_of(msgspec.structs.replace(stay, count=count), data, [(0, 1)])
+
+
+@pytest.mark.parametrize("damage", ["byte", "missing", "cut"])
+def test_damage_of_a_file_is_noticed(tmp_path: Path, damage: str) -> None:
+    """A file that is missing or cut is noticed by the start, a byte by whoever reads it."""
+    store = opened(tmp_path)
+    take(store, 10)
+    store.close()
+    path = tmp_path / "aside-00000001.log"
+    data = bytearray(path.read_bytes())
+    data[-10] ^= 1
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(data if damage == "byte" else data[:-50])
+    report = check_store(tmp_path)
+    assert not report.sound
+    # What stays elsewhere in the file is read; the last piece of it is not.
+    assert any(entry(49).hex() in problem for problem in report.problems)
+    if damage != "byte":
+        with pytest.raises(StoreDamaged, match=rf"aside-00000001\.log is {damage}"):
+            opened(tmp_path)
+    else:
+        store = opened(tmp_path)
+        with pytest.raises(StoreDamaged, match=r"aside-00000001\.log"):
+            content(store)
+        assert store.scan(entry(10), entry(20), 5) == sorted(taken(10).items())[:5]
+        store.abandon()
+    with pytest.raises(StoreDamaged):
+        compact_store(tmp_path)
+
+
+def test_compacting_takes_in_what_stays(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    take(store, 10)
+    store.commit(Batch(aside=[(b"m", values(b"m"))]))
+    store.commit(Batch(taken=[Taken(b"m", 0, COUNT, entry(100), PREFIX)]))
+    store.close()
+    report = compact_store(tmp_path)
+    # Both files are in use before, and what may still be taken is there afterwards, too.
+    assert report.before_bytes > 2 * COUNT * VALUE_BYTES
+    assert aside_files(tmp_path) == ["aside-00000002.log"]
+    assert check_store(tmp_path).sound
+    store = opened(tmp_path)
+    assert files_of(store) == {}
+    store.commit(Batch(taken=[Taken(b"m", 0, COUNT, entry(200), PREFIX)], dropped=[b"m"]))
+    assert content(store) == taken(10) | taken(100, b"m") | taken(200, b"m")
+    store.close()
+    assert check_store(tmp_path).sound
+
+
+def test_a_check_counts_the_files_in_which_something_stays(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    before_bytes = store.parts[0].size_bytes
+    take(store, 10)
+    store.close()
+    assert check_store(tmp_path).file_bytes > before_bytes + COUNT * VALUE_BYTES
+
+
+def test_there_are_only_so_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewriting, "FILES_MAX_COUNT", 2)
+    store = opened(tmp_path)
+    expected: dict[bytes, bytes] = {}
+    for number in range(4):
+        take(store, 100 * number, b"n%d" % number)
+        expected |= taken(100 * number, b"n%d" % number)
+        store.checkpoint()
+    assert len(files_of(store)) == 2
+    assert content(store) == expected
+    store.close()
+
+
+def test_a_value_of_any_size_is_found_in_its_file(tmp_path: Path) -> None:
+    sizes = [0, 1, 255, 256, 65_535, 65_536, 9_000, 3, 3, 3, 0, 20_000, 255, 256, 70_000, 5]
+    many = [bytes([place]) * size for place, size in enumerate(sizes * 3)]
+    store = opened(tmp_path)
+    for place, count in enumerate((1, 2, 5, 14, 15, 16, 48)):
+        name = bytes(count * 7)
+        store.commit(Batch(aside=[(name, many[:count])]))
+        first = entry(1000 * count)
+        store.commit(Batch(taken=[Taken(name, 0, count, first, PREFIX)], dropped=[name]))
+        store.checkpoint()
+        found = store.scan(first, entry(1000 * count + 999), 100)
+        assert [value for _, value in found] == [PREFIX + each for each in many[:count]]
+        assert len(files_of(store)) == place + 1
+    store.close()
+    assert check_store(tmp_path).sound
