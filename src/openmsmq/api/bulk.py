@@ -50,6 +50,10 @@ class Packets(Reply, frozen=True, tag="packets"):
     entries: Octets
     next_start: int = 0
     """Where to go on: no message between these and that number is left out."""
+    slate: int = 0
+    """If above 0, the entries are not here: they stand at the beginning of this slate."""
+    slate_bytes: int = 0
+    """How many bytes they have there."""
 
 
 class FetchPackets(Request[Packets], frozen=True, tag="fetch-packets"):
@@ -68,6 +72,8 @@ class FetchPackets(Request[Packets], frozen=True, tag="fetch-packets"):
     bytes_max: Number = 8 << 20
     reader: Text = ""
     checkpoint: Text = ""
+    slate: Number = 0
+    """The slate to put the entries on, from 1 on: nobody looks at what it has now."""
 
 
 class RemoveRange(Request[Removed], frozen=True, tag="remove-range"):

@@ -17,6 +17,9 @@ class Welcome(Reply, frozen=True, tag="welcome"):
     software: str
     manager_name: str
     manager: bytes
+    slate_bytes: int = 0
+    """How long each slate is. If it is not 0, the descriptors of as many as were wanted come with
+    the first byte of this answer."""
 
 
 class Hello(Request[Welcome], frozen=True, tag="hello"):
@@ -26,6 +29,9 @@ class Hello(Request[Welcome], frozen=True, tag="hello"):
 
     version: Number = PROTOCOL_VERSION
     token: Text = ""
+    slates: Number = 0
+    """How many slates are wanted: memory that the queue manager shares with a client of the same
+    computer, and into which it puts answers that name it. They come by a Unix socket only."""
 
 
 class Cancel(Request[Done], frozen=True, tag="cancel"):

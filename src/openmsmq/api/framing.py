@@ -76,7 +76,7 @@ def _around_entries(item: Answer, packets: Packets) -> tuple[bytes, bytes]:
     """Return what stands before the entries in the frame of an answer, and what behind them."""
     without = msgspec.structs.replace(packets, entries=b"")
     body = _ENCODER.encode(Answer(item.id, without))
-    tail = _ENCODER.encode(packets.next_start)
+    tail = b"".join(map(_ENCODER.encode, (packets.next_start, packets.slate, packets.slate_bytes)))
     before = body[: -len(tail) - len(_NO_BYTES)]
     length = len(before) + _LONG_BYTES.size + len(packets.entries) + len(tail)
     if length > FRAME_MAX_BYTES:

@@ -47,6 +47,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: bool = False
     """Whether sends and reads make spans of OpenTelemetry, and messages carry the context of their
     sender; needs the extra `telemetry`."""
+    slates: int = 0
+    """How many answers to `fetch_packets` a queue manager behind a Unix socket may put into memory
+    that it shares with this process. Their entries are good until so many further calls of it; 0
+    for answers that last."""
 
     @property
     def places(self) -> list[Settings]:

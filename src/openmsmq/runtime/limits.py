@@ -32,6 +32,15 @@ READ_ANSWER_MAX_BYTES: Final = 16 << 20
 READ_ANSWER_MAX_COUNT: Final = 10_000
 """The same, in messages: many small ones must not make the others wait."""
 
+SLATE_BYTES: Final = (4 << 20) + (64 << 10)
+"""A slate: what tasks of Spark ask for at once, and one usual message that goes beyond it."""
+
+SLATES_OF_CONNECTION_MAX_COUNT: Final = 3
+"""One is filled while the client looks at another."""
+
+SLATES_MAX_COUNT: Final = 32
+"""Slates of all connections together, 130 MB; who gets none is sent its answers."""
+
 VITALS_LOOK_MS: Final = 1_000
 """How often is measured how late the event loop is."""
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from time import monotonic, sleep  # noqa: TID251 -- Spark's processes are no part of the core
 from typing import Final
 
+import msgspec
+
 from openmsmq.client.blocking import QueueManager, connect
 from openmsmq.client.errors import ConnectionLost, TlsMismatch
 from openmsmq.model.errors import (
@@ -25,23 +27,23 @@ _LONGEST_PAUSE_S: Final = 1.0
 
 @contextlib.contextmanager
 def connected(
-    place: Place, address: str, queue: str = "", *, first: bool = False
+    place: Place, address: str, queue: str = "", *, first: bool = False, slates: int = 0
 ) -> Iterator[QueueManager]:
     """Connect for as long as a block runs; what goes wrong in it names the address and queue.
 
     A queue manager that does not answer is tried again for the time of the option
     `reconnectWithin`, because it may be starting; at the `first` contact of a batch it is not,
-    because its address may be wrong.
+    because its address may be wrong. `slates` is for readers of very many, as in `Settings`.
     """
     with (
         explained(address, queue),
-        _connection(place, address, 0.0 if first else place.reconnect_within_s) as manager,
+        _connection(place, address, slates, 0.0 if first else place.reconnect_within_s) as manager,
     ):
         yield manager
 
 
-def _connection(place: Place, address: str, within_s: float) -> QueueManager:
-    settings = place.settings(address)
+def _connection(place: Place, address: str, slates: int, within_s: float) -> QueueManager:
+    settings = msgspec.structs.replace(place.settings(address), slates=slates)
     try:
         context = settings.tls_context()
     except OSError as error:

@@ -17,8 +17,9 @@ from collections.abc import Callable
 from time import monotonic  # noqa: TID251 -- the client is no part of the deterministic core
 from typing import Final
 
-from openmsmq.api.messages import AnyReply, AnyRequest, Welcome
+from openmsmq.api.messages import AnyReply, AnyRequest, FetchPackets, Packets, Welcome
 from openmsmq.client.connections.engine import ClientEngine, EngineState, Keeper
+from openmsmq.client.connections.slates import Slates
 from openmsmq.client.connections.tls import TlsChannel
 from openmsmq.client.connections.tls_mismatch import find_mismatch, may_be_mismatch
 from openmsmq.client.errors import ConnectionLost, NotSent, TlsMismatch
@@ -37,7 +38,9 @@ class Connection:
 
     def __init__(self, settings: Settings, context: ssl.SSLContext | None) -> None:
         self._settings = settings
-        self._engine = ClientEngine(settings.token)
+        wanted_count = settings.slates if settings.unix_path is not None else 0
+        self._engine = ClientEngine(settings.token, slates=wanted_count)
+        self._slates = Slates() if wanted_count else None
         self._writing = threading.Lock()
         self._changed = threading.Condition()
         self._reading = False
@@ -100,6 +103,8 @@ class Connection:
                     self._read_or_wait(None)
                 if self._failure is not None or self._retired:
                     raise NotSent(self._failure or "the connection was given up")
+                if self._slates is not None and isinstance(request, FetchPackets):
+                    request = self._slates.named(request)
                 call = self._engine.submit(request)
                 self._requests[call] = request
                 data = self._output()
@@ -141,7 +146,14 @@ class Connection:
                 raise ConnectionLost(self._failure)
             self._read_or_wait(deadline)
         del self._requests[call]
-        return self._answers.pop(call)
+        reply = self._answers.pop(call)
+        if self._slates is not None and isinstance(reply, Packets):
+            try:
+                return self._slates.shown(reply)
+            except ValueError as nonsense:
+                self._fail(f"the queue manager put {nonsense}")
+                raise ConnectionLost(f"the queue manager put {nonsense}") from None
+        return reply
 
     def _settle(self, condition: Callable[[], bool]) -> int:
         deadline = monotonic() + self._settings.call_timeout_s
@@ -236,6 +248,8 @@ class Connection:
             self._writer.shutdown(socket.SHUT_RDWR)
         self._writer.close()
         self._reader.close()
+        if self._slates is not None:
+            self._slates.close()
 
     # Opening.
 
@@ -253,6 +267,8 @@ class Connection:
         self._writer.settimeout(max(self._settings.call_timeout_s, 0.001))
         welcome = self._engine.welcome
         assert welcome is not None
+        if self._slates is not None:
+            self._slates.open(welcome.slate_bytes)
         return welcome
 
     def _read_greeting(self, deadline: float) -> bytes:
@@ -260,7 +276,10 @@ class Connection:
         if remaining <= 0:
             raise TimeoutError("no welcome in time")
         self._reader.settimeout(remaining)
-        data = self._reader.recv(_READ_BYTES)
+        if self._slates is None:
+            data = self._reader.recv(_READ_BYTES)
+        else:
+            data = self._slates.receive(self._reader, _READ_BYTES)
         if not data:
             raise ConnectionResetError("the connection was closed before the welcome")
         return data

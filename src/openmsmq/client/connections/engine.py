@@ -55,7 +55,9 @@ _NOBODY: Final = Keeper()
 class ClientEngine:
     """One connection's calls. Made when the transport is connected, over when that is lost."""
 
-    def __init__(self, token: str = "", calls_max: int = CALLS_MAX_COUNT) -> None:
+    def __init__(
+        self, token: str = "", calls_max: int = CALLS_MAX_COUNT, *, slates: int = 0
+    ) -> None:
         self.state = EngineState.GREETING
         self.welcome: Welcome | None = None
         self._calls_max = calls_max
@@ -63,7 +65,9 @@ class ClientEngine:
         self._under_way: dict[int, AnyRequest] = {}
         self._given_up: dict[int, Keeper] = {}
         self._reader: FrameReader[Answer] = FrameReader(Answer)
-        self._output: list[bytes] = [encode_frame(Call(_HELLO, Hello(PROTOCOL_VERSION, token)))]
+        self._output: list[bytes] = [
+            encode_frame(Call(_HELLO, Hello(PROTOCOL_VERSION, token, slates)))
+        ]
 
     @property
     def calls_under_way(self) -> int:

@@ -55,6 +55,7 @@ from openmsmq.runtime.api.peers import (
     peer_of,
     socket_caller,
 )
+from openmsmq.runtime.api.slates import Slates
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.limits import (
     ANSWERS_PER_TURN_BYTES,
@@ -63,6 +64,7 @@ from openmsmq.runtime.limits import (
     READ_ANSWER_GUESS_BYTES,
     READ_ANSWER_MAX_BYTES,
     READ_ANSWER_MAX_COUNT,
+    SLATE_BYTES,
 )
 from openmsmq.runtime.logs import Event
 from openmsmq.security.access.callers import Origin
@@ -123,6 +125,7 @@ class ApiConnection(asyncio.BufferedProtocol):
         self._client_is_slow = False
         self._answer_bytes = READ_ANSWER_GUESS_BYTES
         self._hello_timer: asyncio.TimerHandle | None = None
+        self._slates: Slates | None = None
 
     # What the loop calls.
 
@@ -184,6 +187,8 @@ class ApiConnection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
         self._outflow.drop()
+        if self._slates is not None:
+            self._slates.close()
         self._cancel_hello_timer()
         self._server.connections.discard(self)
         self._server.limits.left(self.peer_number, read_clocks())
@@ -204,12 +209,15 @@ class ApiConnection(asyncio.BufferedProtocol):
             kind = self._under_way.pop(answer.id, None)
             if (type(answer.reply) is Failed or kind in _WATCHED) and self._watch is not None:
                 self._watch.end(answer.id, kind, answer.reply)
+        size = 0
+        if self._slates is not None:
+            answers, size = self._slates.put(answers)
         try:
             parts = encode_in_parts(answers)
         except ApiError:
             parts = list(map(_frame_or_failure, answers))
         self._write(parts)
-        typical = sum(map(len, parts)) // len(answers)
+        typical = (size + sum(map(len, parts))) // len(answers)
         self._answer_bytes = max(typical, (self._answer_bytes + typical) // 2)
 
     def go_on(self) -> None:
@@ -289,6 +297,8 @@ class ApiConnection(asyncio.BufferedProtocol):
         if kind in _WATCHED or kind is CloseQueue:
             self._note(call)
         request = _bounded(call.request) if kind in _HEAVY else call.request
+        if self._slates is not None and isinstance(request, FetchPackets):
+            self._slates.name(call.id, request)
         self._pump.request(self._number, call.id, request, now)
 
     def _note(self, call: Call) -> None:
@@ -384,10 +394,34 @@ class ApiConnection(asyncio.BufferedProtocol):
         self._server.log.debug(
             Event.CONNECTED, peer=self.peer, door=self._door.kind, caller=caller.name
         )
-        welcome = Welcome(
-            PROTOCOL_VERSION, SOFTWARE, self._server.manager_name, self._server.manager_id
+        server = self._server
+        welcome = Welcome(PROTOCOL_VERSION, SOFTWARE, server.manager_name, server.manager_id)
+        if not (hello.slates and self._share(call.id, hello.slates, welcome)):
+            self._write([encode_frame(Answer(call.id, welcome))])
+        return True
+
+    def _share(self, call: int, count: int, welcome: Welcome) -> bool:
+        """Send a welcome with slates, if this client can have them; nothing has left before it."""
+        if self._door.kind != "unix":
+            return False
+        connection = cast("socket.socket", self._transport.get_extra_info("socket"))
+        try:
+            slates = Slates(count, self._server.slate_room)
+        except OSError:
+            return False
+        if not slates:
+            return False
+        frame = encode_frame(
+            Answer(call, msgspec.structs.replace(welcome, slate_bytes=SLATE_BYTES))
         )
-        self._write([encode_frame(Answer(call.id, welcome))])
+        try:
+            sent = slates.send(connection.fileno(), frame)
+        except OSError:
+            slates.close()
+            return False
+        self._slates = slates
+        if sent < len(frame):
+            self._write([frame[sent:]])
         return True
 
     def _certificate(self) -> bytes | None:

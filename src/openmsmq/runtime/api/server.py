@@ -27,6 +27,7 @@ from openmsmq.runtime.admission.tcp_listener import listening_sockets
 from openmsmq.runtime.api.audit import AuditLog
 from openmsmq.runtime.api.connection import ApiConnection
 from openmsmq.runtime.api.peers import Door
+from openmsmq.runtime.api.slates import SlateRoom
 from openmsmq.runtime.api.tokens import TOKENS_LOOK_MS, Token, TokenBook, operator_caller
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.config.errors import ConfigError
@@ -69,6 +70,7 @@ class ApiServer:
         self.audit: Final = AuditLog(
             config.audit_path, lambda reason: log.error(Event.AUDIT_FAILED, reason=reason)
         )
+        self.slate_room: Final = SlateRoom()
         self.limits: Final = PeerLimits(api_bounds(config), (), read_clocks())
         self._tcp_listener: GuardedListener | None = None
         self._tokens: TokenBook | None = None

@@ -30,6 +30,9 @@ To decode an answer costs about a millisecond however short it is, so a short on
 message. A long one lies in memory that is new to the queue manager, and not in its caches.
 """
 
+SLATES_COUNT: Final = 2
+"""One answer is decoded while the next one is fetched; record batches have nothing of either."""
+
 Value = TypeVar("Value")
 
 
@@ -40,7 +43,7 @@ def read_ranges(options: SourceOptions, parts: Iterable[QueueRange]) -> Iterator
     """
     for address, together in groupby(parts, lambda part: part.address):
         with (
-            connected(options.place, address) as manager,
+            connected(options.place, address, slates=SLATES_COUNT) as manager,
             # Closed before the connection is, so that no thread is left that uses it.
             closing(ahead(_fetched(manager, together))) as fetched,
         ):
