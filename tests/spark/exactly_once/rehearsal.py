@@ -204,7 +204,7 @@ class ToTable(Query):
         try:
             self.live(1)
         except (TableProblem, DataLost, QueueProblem) as problem:
-            if isinstance(problem, QueueProblem) and "is an older copy" not in str(problem):
+            if isinstance(problem, QueueProblem) and "older copy" not in str(problem):
                 raise
             self.stopped[type(problem).__name__] += 1
         self.offsets, self.commits = now
