@@ -144,7 +144,9 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def config(self) -> HttpConfig:
         """The same for the queue manager."""
         takes = self.enabled and bool(self.url_map())
-        return HttpConfig(enabled=takes or self.sends, url=self.url, hosts=self.hosts)
+        return HttpConfig(
+            enabled=takes or self.sends, url=self.url, hosts=self.hosts, queues=self.queues
+        )
 
     def url_map(self) -> UrlMap:
         """Return which URLs stand for which queues."""
