@@ -14,6 +14,7 @@ from msgspec import structs
 
 from openmsmq.api import messages as api
 from openmsmq.manager.config import HttpConfig
+from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import Persist
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId
@@ -243,6 +244,19 @@ def test_a_stranger_cannot_lead_receipts_elsewhere(room: Mailroom) -> None:
     other = Stream(PEER, 5, 1, receipts_to="http://thief/msmq/private$/order_queue$")
     assert room.post(message(1, to=LEDGER_URL, stream=other)) == 200
     assert [post.url for post in room.passes(600)] == [RECEIPTS]
+
+
+def test_who_writes_a_sender_hears_what_is_wrong_and_the_operator_too(room: Mailroom) -> None:
+    assert room.post(message(), headers={"content-type": "image/png"}) == 400
+    (answer,) = [each for each in room.driver.seen if isinstance(each, PostAnswer)]
+    assert b"content of type 'image/png'" in answer.body
+    assert answer.content_type.startswith("text/plain")
+    (notice,) = [each for each in room.driver.seen if isinstance(each, Notice)]
+    assert "content of type 'image/png'" in str(dict(notice.facts)["detail"])
+    # What of it is ours to know stays here.
+    room.ok(api.DeleteQueue(ORDERS))
+    assert room.post(message()) == 400
+    assert [each.body for each in room.driver.seen if isinstance(each, PostAnswer)][1:] == [b""]
 
 
 CLOSED = r"private$\closed"
