@@ -65,10 +65,7 @@ WITHOUT_TESTS: Final = {
         ),
         "a run is tested as a whole, in tests/sim",
     ),
-    **dict.fromkeys(
-        ("manager/incoming/multicast", "manager/requests/multicast"),
-        "between processes, in tests/system/test_example_8_stock_ticker.py",
-    ),
+    "manager/incoming/multicast": "between processes, in tests/system/test_example_8_stock_ticker",
     **dict.fromkeys(
         ("runtime/directory", "manager/transfer"), "between processes, and in tests/transfer"
     ),

@@ -75,6 +75,8 @@ class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What stands before `/msmq` in our URLs, such as `https://host:8443`; empty for our name."""
     hosts: tuple[str, ...] = ()
     """Further hosts that others may call us by in URLs."""
+    queues: tuple[str, ...] = ("*",)
+    """Patterns of the queues that have URLs; the driver lets no post through to others."""
 
 
 class ManagerConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,13 @@ from openmsmq.model.limits import (
     REPORT_BODY_MAX_BYTES,
     REPORT_LIFETIME_S,
 )
-from openmsmq.model.names import FormatName, PrivateFormatName, PublicFormatName
+from openmsmq.model.names import (
+    DirectFormatName,
+    FormatName,
+    PrivateFormatName,
+    PublicFormatName,
+)
+from openmsmq.model.names.urls import UrlMap
 from openmsmq.storage.records import StagedSend
 from openmsmq.wire.message_bytes import is_recoverable, stamped
 from openmsmq.wire.outline import outline
@@ -85,6 +91,7 @@ class Reporter:
         self._known = known
         self._reachable = reachable
         self._rates = ReportRates()
+        self._urls = UrlMap(base.config.http.queues, {})
 
     def report(self, packet: bytes, reason: MessageClass, now: Instant) -> None:
         """Tell the administration queue of a message what became of it, if it asked for that."""
@@ -182,6 +189,14 @@ class Reporter:
         if queue.can.take_messages and not self._security.may_enter_plain(queue):
             # What a stranger has written may be in it; over the network it would not come in.
             return "closed queue"
+        if (
+            queue.can.take_messages
+            and isinstance(name, DirectFormatName)
+            and name.protocol.is_http
+            and not self._urls.allows(name.queue)
+        ):
+            # It would not come in by this name from elsewhere, and no message leads it there.
+            return "no URL"
         if not has_room:
             return "quota"
         asker = self._acting.asker

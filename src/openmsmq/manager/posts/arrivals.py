@@ -80,10 +80,12 @@ class PostArrivals:
             return
         poster = _subject_of(post.certificate) if post.certificate else ""
         self._acting.on_word_of(Asker(post.address, NIL_GUID, known=bool(poster)))
+        said = ""
         try:
             status = self._decide(post, poster, now)
-        except DecodeError:
-            status = self._refuse(post, "malformed")
+        except DecodeError as error:
+            said = str(error)
+            status = self._refuse(post, "malformed", detail=said[:_SHOWN_CHARACTERS])
         except NoRoom:
             status = UNAVAILABLE
         finally:
@@ -92,12 +94,16 @@ class PostArrivals:
         if status == ACCEPTED:
             self._ledger.add_waiting(PostTaken(self._outputs, post.number))
         else:
-            self._outputs.append(PostAnswer(post.number, status))
+            # Who writes a sender of his own hears what is wrong with his post, and nothing of us.
+            body = f"{said}\n".encode("utf-8", "replace") if said else b""
+            kind = "text/plain; charset=utf-8" if said else ""
+            self._outputs.append(PostAnswer(post.number, status, body, kind))
 
-    def _refuse(self, post: ReceivedPost, problem: str) -> int:
+    def _refuse(self, post: ReceivedPost, problem: str, **more: str) -> int:
         """Let the operator hear of a post that its sender is to delete."""
         shown = post.queue[:_SHOWN_CHARACTERS]
-        self._notices.note(NoticeKind.MESSAGE_DROPPED, problem, peer=post.address, queue=shown)
+        kind = NoticeKind.MESSAGE_DROPPED
+        self._notices.note(kind, problem, peer=post.address, queue=shown, **more)
         return MALFORMED
 
     def _decide(self, post: ReceivedPost, poster: str, now: Instant) -> int:

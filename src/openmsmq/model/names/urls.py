@@ -64,10 +64,13 @@ class UrlMap:
             named = _queue_in(path)
         except IllegalName:
             return None
-        if not named.takes_messages:
-            return None
-        folded = fold(named.path_text)
+        return named.path_text if self.allows(named) else None
+
+    def allows(self, queue: QueueOnComputer) -> bool:
+        """Whether a queue has a URL below `/msmq`."""
+        if not queue.takes_messages:
+            return False
+        folded = fold(queue.path_text)
         if folded == RECEIPTS_QUEUE and self:
-            return named.path_text
-        is_allowed = any(fnmatch.fnmatchcase(folded, pattern) for pattern in self._allowed)
-        return named.path_text if is_allowed else None
+            return True
+        return any(fnmatch.fnmatchcase(folded, pattern) for pattern in self._allowed)

@@ -41,7 +41,7 @@ from openmsmq.runtime.limits import (
 )
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.server import Pump
-from openmsmq.runtime.start_errors import NotYet, StartError, cannot_listen, os_reason
+from openmsmq.runtime.start_errors import NotYet, StartError, cannot_listen, os_reason, tls_reason
 from openmsmq.security.access.callers import Caller, anonymous, certificate_caller
 
 _OWNER_ONLY: Final = 0o600
@@ -358,13 +358,17 @@ def tls_context_of(certificate: str, key: str, client_ca: str) -> ssl.SSLContext
         context.load_cert_chain(certificate, key or None)
     except (OSError, ssl.SSLError) as error:
         keys = f" and {key}" if key else ""
-        raise ConfigError(f"cannot use the certificate in {certificate}{keys}: {error}") from None
+        raise ConfigError(
+            f"cannot use the certificate in {certificate}{keys}: {tls_reason(error)}"
+        ) from None
     if client_ca:
         context.verify_mode = ssl.CERT_OPTIONAL
         try:
             context.load_verify_locations(client_ca)
         except (OSError, ssl.SSLError) as error:
-            raise ConfigError(f"cannot use the authorities in {client_ca}: {error}") from None
+            raise ConfigError(
+                f"cannot use the authorities in {client_ca}: {tls_reason(error)}"
+            ) from None
     return context
 
 

@@ -137,7 +137,9 @@ class Conversation:
             self._take_events(found)
         except h11.RemoteProtocolError as error:
             # What came before it as a whole is a request all the same.
-            self._give_up(error.error_status_hint, str(error))
+            # Without the line that it is about: that has the form of a value of Python.
+            reason = str(error).partition(": bytearray(")[0]
+            self._give_up(error.error_status_hint, f"the request cannot be read: {reason}")
         return found
 
     @property
@@ -230,6 +232,14 @@ class Conversation:
         if problems:
             # Whoever sent this and whoever passed it on may not agree where it ends.
             self._refuse_and_end(exchange, problem(HTTPStatus.BAD_REQUEST, problems))
+            return
+        if sum(len(name) + len(value) for name, value in event.headers) > HTTP_HEAD_MAX_BYTES:
+            # One that comes in one piece is never incomplete, so the parser takes it.
+            answer = problem(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                f"the headers have more than {HTTP_HEAD_MAX_BYTES} bytes",
+            )
+            self._refuse_and_end(exchange, answer)
             return
         expects = parser.they_are_waiting_for_100_continue
         exchange.refusal = self._judge(head)

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from openmsmq.api import messages as api
 from openmsmq.manager.config import HttpConfig
+from openmsmq.manager.notices import Notice
 from openmsmq.manager.outputs import Persist
 from openmsmq.model.access import QueueAccess
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId
@@ -243,6 +244,51 @@ def test_a_stranger_cannot_lead_receipts_elsewhere(room: Mailroom) -> None:
     other = Stream(PEER, 5, 1, receipts_to="http://thief/msmq/private$/order_queue$")
     assert room.post(message(1, to=LEDGER_URL, stream=other)) == 200
     assert [post.url for post in room.passes(600)] == [RECEIPTS]
+
+
+def test_who_writes_a_sender_hears_what_is_wrong_and_the_operator_too(room: Mailroom) -> None:
+    assert room.post(message(), headers={"content-type": "image/png"}) == 400
+    (answer,) = [each for each in room.driver.seen if isinstance(each, PostAnswer)]
+    assert b"content of type 'image/png'" in answer.body
+    assert answer.content_type.startswith("text/plain")
+    (notice,) = [each for each in room.driver.seen if isinstance(each, Notice)]
+    assert "content of type 'image/png'" in str(dict(notice.facts)["detail"])
+    # What of it is ours to know stays here.
+    room.ok(api.DeleteQueue(ORDERS))
+    assert room.post(message()) == 400
+    assert [each.body for each in room.driver.seen if isinstance(each, PostAnswer)][1:] == [b""]
+
+
+CLOSED = r"private$\closed"
+"""A queue without a URL, into which everybody may write."""
+CLOSED_URL = "http://alpha/msmq/private$/closed"
+
+
+@pytest.fixture
+def listed() -> Mailroom:
+    """A queue manager of which only the usual two queues have URLs."""
+    made = Mailroom(http=HttpConfig(enabled=True, queues=(ORDERS, LEDGER)))
+    made.ok(api.CreateQueue(CLOSED))
+    return made
+
+
+def test_no_receipt_leads_a_stranger_into_a_queue_without_a_url(listed: Mailroom) -> None:
+    # Label and body of what is refused are his: it would be a message of his choice.
+    wanted = Services(delivery=True, commitment=True, negative=True, send_to=CLOSED_URL)
+    assert listed.post(message(2, services=wanted)) == 200
+    assert listed.post(message(3, services=wanted, expires_s=START_S + 1)) == 200
+    listed.passes(5_000)
+    assert listed.bodies(CLOSED) == []
+    # Where others may post, they may have receipts sent.
+    told = Services(delivery=True, send_to=ORDERS_URL)
+    assert listed.post(message(4, services=told), b"told of") == 200
+    assert MessageClass.ACK_REACH_QUEUE in listed.classes(ORDERS)
+
+
+def test_nor_does_the_receipt_of_a_stream(listed: Mailroom) -> None:
+    assert listed.post(message(1, to=LEDGER_URL, stream=Stream(PEER, 5, 1, 0, CLOSED_URL))) == 200
+    listed.passes(1_000)
+    assert listed.bodies(CLOSED) == []
 
 
 def test_a_stream_belongs_to_the_certificate_that_brought_it(room: Mailroom) -> None:

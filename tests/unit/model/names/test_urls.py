@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from openmsmq.model.names.paths import PathName
 from openmsmq.model.names.urls import UrlMap
 
 MAP = UrlMap((r"private$\orders*", "Public"), {"/Shop/Orders": r"private$\till"})
@@ -34,6 +35,16 @@ MAP = UrlMap((r"private$\orders*", "Public"), {"/Shop/Orders": r"private$\till"}
 )
 def test_a_path_stands_for_a_queue_or_for_nothing(path: str, queue: str | None) -> None:
     assert MAP.queue(path) == queue
+
+
+def test_a_queue_has_a_url_if_a_path_below_msmq_stands_for_it() -> None:
+    for name, allows in (
+        (r"alpha\private$\Orders-2", True),
+        (r"alpha\private$\order_queue$", True),
+        (r"alpha\private$\till", False),
+        (r"alpha\private$\orders;journal", False),
+    ):
+        assert MAP.allows(PathName.parse(name).queue) is allows, name
 
 
 def test_without_an_operators_word_nothing_has_a_url() -> None:

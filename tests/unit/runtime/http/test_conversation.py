@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from openmsmq.runtime.http.answers import Answer, problem
 from openmsmq.runtime.http.conversation import Conversation, Head, Phase, Request
-from openmsmq.runtime.limits import HTTP_PIPELINED_MAX_COUNT
+from openmsmq.runtime.limits import HTTP_HEAD_MAX_BYTES, HTTP_PIPELINED_MAX_COUNT
 
 
 def conversation(refused: frozenset[str] = frozenset()) -> Conversation:
@@ -65,6 +65,16 @@ def test_requests_are_the_same_however_they_are_cut_and_answers_keep_their_order
         out += it.take_output()
     assert re.findall(rb"<(/\d)>", out) == [f"/{number}".encode() for number in range(len(bodies))]
     assert (it.held_bytes, it.phase) == (0, Phase.IDLE)
+
+
+@pytest.mark.parametrize("cut", [1_000, HTTP_HEAD_MAX_BYTES, 1 << 20])
+@pytest.mark.parametrize(("over", "status"), [(-100, 200), (1, 431)])
+def test_a_head_is_too_long_however_it_is_cut(cut: int, over: int, status: int) -> None:
+    it = conversation()
+    for request in fed(it, post(1, extra=f"X: {'y' * (HTTP_HEAD_MAX_BYTES + over)}\r\n"), [cut]):
+        it.answer(request.head.number, Answer(200))
+    assert statuses(it.take_output()) == [status]
+    assert it.is_over is (status == 431)
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6))

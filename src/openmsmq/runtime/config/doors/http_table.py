@@ -131,7 +131,13 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if self.url and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+", self.url):
             raise ValueError(f"url = {self.url!r}: give http:// or https:// and a host, no path")
         for text in self.trusted_proxies:
-            ipaddress.ip_network(text)
+            try:
+                ipaddress.ip_network(text)
+            except ValueError as error:
+                raise ValueError(
+                    f"trusted_proxies: {error}: give addresses or networks such as 127.0.0.1 and "
+                    "10.0.0.0/8"
+                ) from None
         for path in self.urls:
             if not path.startswith("/") or "?" in path:
                 raise ValueError(f"urls {path!r} is no path of a URL: begin it with / ")
@@ -144,7 +150,9 @@ class HttpTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def config(self) -> HttpConfig:
         """The same for the queue manager."""
         takes = self.enabled and bool(self.url_map())
-        return HttpConfig(enabled=takes or self.sends, url=self.url, hosts=self.hosts)
+        return HttpConfig(
+            enabled=takes or self.sends, url=self.url, hosts=self.hosts, queues=self.queues
+        )
 
     def url_map(self) -> UrlMap:
         """Return which URLs stand for which queues."""

@@ -41,4 +41,9 @@ class MulticastTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def __post_init__(self) -> None:
         for text in self.accept_from:
-            ipaddress.IPv4Network(text)
+            try:
+                ipaddress.IPv4Network(text)
+            except ValueError as error:
+                raise ValueError(
+                    f"accept_from: {error}: give networks of IPv4 such as 10.0.0.0/8"
+                ) from None

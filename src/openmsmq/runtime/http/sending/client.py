@@ -15,6 +15,7 @@ from openmsmq.runtime.limits import (
     HTTP_POSTS_WAITING_MAX_BYTES,
     HTTP_POSTS_WAITING_MAX_COUNT,
 )
+from openmsmq.runtime.start_errors import tls_reason
 
 if TYPE_CHECKING:
     from openmsmq.runtime.config.doors.http_table import HttpTable
@@ -126,7 +127,8 @@ class HttpClient:
             context = ssl.create_default_context(cafile=authorities)
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(
-                f"cannot use [http] send_authorities = {table.send_authorities!r}: {error}"
+                f"cannot use [http] send_authorities = {table.send_authorities!r}: "
+                f"{tls_reason(error)}"
             ) from None
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if table.send_cert:
@@ -135,6 +137,6 @@ class HttpClient:
                 context.load_cert_chain(str(self._data / table.send_cert), key)
             except (OSError, ssl.SSLError) as error:
                 raise ConfigError(
-                    f"cannot use [http] send_cert = {table.send_cert!r}: {error}"
+                    f"cannot use [http] send_cert = {table.send_cert!r}: {tls_reason(error)}"
                 ) from None
         return context

@@ -34,6 +34,12 @@ def test_srmp_is_on_where_something_can_come_or_leave(table: dict[str, Any], is_
     assert read_table(table, HttpTable, "f.toml", "http").config.enabled is is_on
 
 
+def test_the_queue_manager_knows_which_queues_have_urls() -> None:
+    table = {"enabled": True, "queues": ["private$\\orders*"]}
+    config = read_table(table, HttpTable, "f.toml", "http").config
+    assert config.queues == ("private$\\orders*",)
+
+
 @pytest.mark.parametrize(
     ("table", "word"),
     [
@@ -45,7 +51,7 @@ def test_srmp_is_on_where_something_can_come_or_leave(table: dict[str, Any], is_
         ({"urls": {"/shop": "a=b\\c"}}, "urls:"),
         ({"url": "https://a/b"}, "no path"),
         ({"url": "ftp://a"}, "no path"),
-        ({"trusted_proxies": ["nginx"]}, "nginx"),
+        ({"trusted_proxies": ["nginx"]}, "give addresses or networks such as 127.0.0.1"),
         ({"trusted_proxies": ["10.0.0.1/8"]}, "host bits"),
         ({"port": 70_000}, "<= 65535"),
         ({"send_pipelined_max": 0}, ">= 1"),
