@@ -20,7 +20,7 @@ from openmsmq.protocol.replication.log import (
     Trim,
 )
 from openmsmq.runtime.config.services.replication_table import ReplicationTable
-from openmsmq.runtime.replication.database import DatabaseLog
+from openmsmq.runtime.replication.database import READ_MAX_BYTES, DatabaseLog
 from openmsmq.runtime.replication.wire import LogFailed
 from openmsmq.runtime.start_errors import StartError
 from tests.runtime.computers import wait_for
@@ -161,3 +161,80 @@ def test_a_database_without_a_second_server_is_refused(databases: Databases) -> 
             log.close()
 
     asyncio.run(run())
+
+
+def test_records_are_read_by_their_bytes_and_one_that_is_long_in_parts(
+    databases: Databases,
+) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "LONG")
+        await log.create("log", "mark", 0)
+        await log.ask(Take(0, "us"))
+        half = bytes([1]) * (READ_MAX_BYTES // 2)
+        long = bytes(range(256)) * (READ_MAX_BYTES // 100)
+        written = [half, b"two", half, long, b"five"]
+        for number, record in enumerate(written, 1):
+            assert (await log.ask(Append(1, "us", number, record))).done
+        found: list[tuple[int, bytes]] = []
+        counts = []
+        while len(found) < len(written):
+            read = (await log.ask(Read(len(found), "follower"))).records
+            counts.append(len(read))
+            found += read
+        assert found == list(enumerate(written, 1))
+        # Half and "two" fit, a further half does not; what is long comes alone.
+        assert counts == [2, 1, 1, 1]
+        log.close()
+
+    asyncio.run(run())
+
+
+def test_a_lease_that_is_longer_for_a_record_is_not_cut_short(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "LONGER")
+        await log.create("log", "mark", 0)
+        await log.ask(Take(0, "us"))
+
+        async def left_s() -> float:
+            # A follower looks for leases that nobody can have had.
+            follower = DatabaseLog(table(databases), "LONGER")
+            await follower.ask(Read(0, "follower"))
+            follower.close()
+            with psycopg.connect(databases.address) as connection:
+                row = connection.execute(
+                    "SELECT extract(epoch FROM lease_until - clock_timestamp())::float"
+                    " FROM openmsmq_log WHERE name = 'LONGER'"
+                ).fetchone()
+            assert row is not None
+            return float(row[0])
+
+        for request, longer_s in (
+            (Renew(1, "us", 0, 40_000), 40),
+            (Append(1, "us", 1, b"one", 30_000), 30),
+            (Append(1, "us", 2, b"two"), 0),
+            (Renew(1, "us", 2), 0),
+        ):
+            assert (await log.ask(request)).done
+            assert 50 + longer_s < await left_s() <= 60 + longer_s
+        log.close()
+
+    asyncio.run(run())
+
+
+def test_a_database_that_writes_bytes_in_another_way_is_understood(databases: Databases) -> None:
+    with psycopg.connect(databases.address, autocommit=True) as connection:
+        connection.execute("ALTER ROLE tester SET bytea_output = 'escape'")
+
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "ESCAPED")
+        await log.create("log", "mark", 0)
+        await log.ask(Take(0, "us"))
+        await log.ask(Append(1, "us", 1, b"\x00one\\"))
+        assert (await log.ask(Read(0, "follower"))).records == [(1, b"\x00one\\")]
+        log.close()
+
+    try:
+        asyncio.run(run())
+    finally:
+        with psycopg.connect(databases.address, autocommit=True) as connection:
+            connection.execute("ALTER ROLE tester RESET bytea_output")

@@ -38,6 +38,13 @@ MUTANTS: Final = [
         likely=22,
     ),
     Mutant(
+        "a lease that was longer is believed to be so when it is as others again",
+        f"{_TENURE}._ask",
+        "self.answer_until_ms = min(self.answer_until_ms, until_ms + request.longer_ms)",
+        "pass",
+        likely=1549,
+    ),
+    Mutant(
         "a standby stores what the databases can still lose",
         f"{_FOLLOWER}._have_read",
         "limit = state.last if is_ours else state.confirmed",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from typing import Any
 
 import psycopg
 import pytest
 
 import openmsmq as mq
 from bench.peers.databases import program
-from openmsmq.model.errors import InvalidParameter, TransactionSequence
+from openmsmq.model.errors import AccessDenied, InvalidParameter, TransactionSequence
 from openmsmq.xa import Recovered, TwoPhase, two_phase
 from tests.postgres import Postgres
 from tests.server_thread import ServerThread
@@ -245,3 +246,72 @@ def test_what_is_used_wrongly_is_said(
         database.commit()
     with pytest.raises(InvalidParameter, match="needs a name"):
         two_phase(manager, database, name="")
+
+
+@pytest.mark.usefixtures("database")
+def test_a_user_who_may_not_create_tables_uses_one_that_is_there(
+    manager: mq.QueueManager, orders: mq.Queue, postgres: Postgres
+) -> None:
+    with psycopg.connect(postgres.database, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS limited")
+        connection.execute("CREATE ROLE limited LOGIN")
+        connection.execute("GRANT ALL ON labels TO limited")
+    sent(orders, "one")
+    with psycopg.connect(postgres.database.replace("user=tester", "user=limited")) as limited:
+        with pytest.raises(AccessDenied, match="GRANT SELECT, INSERT, DELETE") as refused:
+            two_phase(manager, limited)
+        # What it says can be run as it is.
+        with psycopg.connect(postgres.database, autocommit=True) as connection:
+            connection.execute(refused.value.detail.partition(" run: ")[2].encode())
+        move(two_phase(manager, limited), orders, limited)
+    assert (in_queue(orders), in_database(postgres)) == ([], ["one"])
+    with psycopg.connect(postgres.database, autocommit=True) as connection:
+        connection.execute("DROP OWNED BY limited")
+
+
+def test_a_table_of_another_version_is_refused_in_words(
+    manager: mq.QueueManager, database: psycopg.Connection, postgres: Postgres
+) -> None:
+    with psycopg.connect(postgres.database, autocommit=True) as connection:
+        connection.execute("CREATE TABLE openmsmq_decisions (number int)")
+    with pytest.raises(InvalidParameter, match="use the version that has made it"):
+        two_phase(manager, database)
+
+
+class Interrupted:
+    """A block whose commit is interrupted when it is there, and before anybody has heard it."""
+
+    def __init__(self, block: Any) -> None:
+        self._block = block
+
+    def __enter__(self) -> None:
+        raise AssertionError("it has begun")
+
+    def __exit__(self, *error: Any) -> None:
+        self._block.__exit__(*error)
+        raise KeyboardInterrupt
+
+
+class InterruptedOnce(TwoPhase):
+    """Is interrupted in its first commit."""
+
+    is_interrupted = False
+
+    def _commit_database(self, transaction: mq.Transaction, block: Any) -> None:
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            block = Interrupted(block)
+        super()._commit_database(transaction, block)
+
+
+def test_who_is_interrupted_in_the_commit_hears_of_it_before_the_next_transaction(
+    manager: mq.QueueManager, orders: mq.Queue, database: psycopg.Connection, postgres: Postgres
+) -> None:
+    sent(orders, "one", "two")
+    both = InterruptedOnce(manager, database)
+    with pytest.raises(KeyboardInterrupt):
+        move(both, orders, database)
+    assert len(manager.in_doubt()) == 1
+    move(both, orders, database)
+    assert (in_queue(orders), in_database(postgres)) == ([], ["one", "two"])
+    assert manager.in_doubt() == []

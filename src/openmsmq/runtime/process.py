@@ -104,6 +104,8 @@ async def _until_primary(
 
     def follows(record: int) -> None:
         supervisor.ready(f"{config.manager_name} is a standby")
+        # Whoever was told that we are ready waits for signs of life from then on.
+        supervisor.feed_watchdog(loop.call_later)
         print(f"standby name={config.manager_name} record={record}", flush=True)
 
     try:

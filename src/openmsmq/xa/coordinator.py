@@ -19,7 +19,8 @@ It needs no `max_prepared_transactions`, which most servers have switched off.
 from __future__ import annotations
 
 import logging
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -30,7 +31,12 @@ from psycopg.pq import TransactionStatus
 from openmsmq.api.messages import InDoubt
 from openmsmq.client.blocking import QueueManager, Transaction
 from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
-from openmsmq.model.errors import InvalidParameter, MsmqError, TransactionSequence
+from openmsmq.model.errors import (
+    AccessDenied,
+    InvalidParameter,
+    MsmqError,
+    TransactionSequence,
+)
 from openmsmq.model.identity import Guid
 from openmsmq.model.transaction import Xid
 
@@ -52,9 +58,11 @@ _CREATE: Final = sql.SQL(
     " owner text NOT NULL, name text NOT NULL, decided_time timestamptz NOT NULL DEFAULT now())"
 ).format(_TABLE)
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+# To create what is there already needs the right to create, too.
+_EXISTS: Final = "SELECT to_regclass(%s) IS NOT NULL"
 _DURABLY: Final = (
     "SELECT set_config('synchronous_commit', 'on', true)"
-    " WHERE current_setting('synchronous_commit') = 'off'"
+    " WHERE current_setting('synchronous_commit') IN ('off', 'local')"
 )
 _PATIENCE: Final = f"SELECT set_config('lock_timeout', '{BUSY_WAIT_MS}', true)"
 _CALMLY: Final = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -62,11 +70,18 @@ _DECIDE: Final = sql.SQL(
     "INSERT INTO {} (unit_of_work, queue_manager, owner, name) VALUES (%s, %s, %s, %s)"
 ).format(_TABLE)
 _ASK: Final = _DECIDE + sql.SQL(" ON CONFLICT DO NOTHING")
+_WRITE: Final = sql.SQL(
+    "INSERT INTO {} (unit_of_work, queue_manager, owner, name)"
+    " VALUES (gen_random_uuid(), %s, %s, %s) RETURNING unit_of_work"
+).format(_TABLE)
 _DECIDED: Final = sql.SQL(
     "SELECT unit_of_work FROM {} WHERE queue_manager = %s AND owner = %s AND name = %s"
 ).format(_TABLE)
 _FORGET: Final = sql.SQL("DELETE FROM {} WHERE unit_of_work = ANY(%s)").format(_TABLE)
 
+_WAITS_FOR_STANDBY: Final = "SyncRepWaitForLSN"
+"""Where PostgreSQL warns that a commit is not replicated; its words are in the server's language.
+"""
 
 Block: TypeAlias = AbstractContextManager[psycopg.Transaction]
 """A transaction of the database, which begins and ends with a block."""
@@ -106,10 +121,16 @@ class TwoPhase:
         self._has_unheard = False
         """Whether the queue manager may not have heard of a decision."""
         self._require_idle()
-        with database.transaction():
-            database.execute(_LOCK, [DECISIONS_TABLE])
-            database.execute(_CREATE)
-        self.recover()
+        try:
+            self._have_table()
+            self.recover()
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise AccessDenied(self._wanted_rights(error)) from error
+        except psycopg.errors.UndefinedColumn as error:
+            raise InvalidParameter(
+                f"the table {DECISIONS_TABLE} of the database is not what this version of OpenMSMQ "
+                f"makes ({_words(error)}): use the version that has made it"
+            ) from error
 
     def __enter__(self) -> Transaction:
         """Begin in both; sends and receives take what this returns as their `transaction`."""
@@ -162,16 +183,16 @@ class TwoPhase:
         with self._database.transaction():
             rows = self._database.execute(_DECIDED, self._whose).fetchall()
         left = {str(row[0]) for row in rows}
+        # Who administers the queue manager is told of those of others, too.
+        mine = [one for one in self._manager.in_doubt() if self._is_mine(one)]
+        asked = [(one, self._ask(_unit(one))) for one in mine]
+        if any(outcome is not None for _, outcome in asked):
+            self._confirm()
         counts = {True: 0, False: 0, None: 0}
-        for one in self._manager.in_doubt():
-            # Who administers the queue manager is told of those of others, too.
-            if not self._is_mine(one):
-                continue
-            unit = str(Guid(one.unit_of_work))
-            outcome = self._ask(unit)
+        for one, outcome in asked:
             counts[outcome] += 1
             if outcome is None:
-                left.discard(unit)
+                left.discard(_unit(one))
             else:
                 self._resolve(one, commit=outcome)
         with self._database.transaction():
@@ -179,6 +200,51 @@ class TwoPhase:
         self._ended = []
         self._has_unheard = counts[None] > 0
         return Recovered(counts[True], counts[False], counts[None])
+
+    def _have_table(self) -> None:
+        database = self._database
+        with database.transaction():
+            database.execute(_LOCK, [DECISIONS_TABLE])
+            row = database.execute(_EXISTS, [DECISIONS_TABLE]).fetchone()
+            if row is None or not row[0]:
+                database.execute(_CREATE)
+
+    def _wanted_rights(self, error: psycopg.Error) -> str:
+        user = self._database.info.user
+        return (
+            f"user {user} of the database may not do what two_phase does there ({_words(error)}). "
+            f"Let somebody who may do so run: {_CREATE.as_string(self._database)}; "
+            f'GRANT SELECT, INSERT, DELETE ON {DECISIONS_TABLE} TO "{user}";'
+        )
+
+    @contextmanager
+    def _replicated(self) -> Iterator[None]:
+        """Take no commit for one whose wait for the standby of the database somebody has ended."""
+        warnings: list[str] = []
+
+        def noticed(notice: psycopg.errors.Diagnostic) -> None:
+            if notice.source_function == _WAITS_FOR_STANDBY:
+                warnings.append(notice.message_primary or _WAITS_FOR_STANDBY)
+
+        self._database.add_notice_handler(noticed)
+        try:
+            yield
+        finally:
+            self._database.remove_notice_handler(noticed)
+        if warnings:
+            self._has_unheard = True
+            raise OutcomeUnknown("the commit of the database", warnings[0])
+
+    def _confirm(self) -> None:
+        """Commit something, so that what was seen cannot be lost any more.
+
+        After a restart a database shows what its synchronous standby does not have yet. When a
+        later transaction is on both, so is everything before it.
+        """
+        with self._replicated(), self._database.transaction():
+            self._database.execute(_DURABLY)
+            written = self._database.execute(_WRITE, self._whose).fetchone()
+            self._database.execute(_FORGET, [list(written or ())])
 
     @property
     def _whose(self) -> list[str]:
@@ -212,7 +278,8 @@ class TwoPhase:
 
     def _commit_database(self, transaction: Transaction, block: Block) -> None:
         try:
-            block.__exit__(None, None, None)
+            with self._replicated():
+                block.__exit__(None, None, None)
         except psycopg.Error as error:
             if error.diag.severity_nonlocalized != "ERROR":
                 # The connection is gone, or the server ends it: that may come behind the commit.
@@ -220,6 +287,10 @@ class TwoPhase:
                 raise OutcomeUnknown("the commit of the database", _words(error)) from error
             # The server has refused it, and lives: it is not there, and never will be.
             self._abort(transaction)
+            raise
+        except BaseException:
+            # Interrupted while it waited: it may be there.
+            self._has_unheard = True
             raise
         self._ended.append(str(transaction.unit_of_work))
 
@@ -237,6 +308,10 @@ class TwoPhase:
                 self._manager.name,
                 error,
             )
+        except BaseException:
+            self._ended.pop()
+            self._has_unheard = True
+            raise
 
     def _undo(self, transaction: Transaction, block: Block, error: BaseException) -> None:
         """Undo both; the database first, by which the other is decided."""
@@ -283,6 +358,10 @@ def two_phase(
     a name each, or the same one if they are one program started several times.
     """
     return TwoPhase(manager, database, name=name)
+
+
+def _unit(one: InDoubt) -> str:
+    return str(Guid(one.unit_of_work))
 
 
 def _words(error: psycopg.Error) -> str:

@@ -29,6 +29,15 @@ class LeaseTimes(msgspec.Struct, frozen=True):
     """A primary renews its lease so often."""
     look_ms: int = 200
     """A standby looks at the log so often, and whoever got no answer asks again so soon."""
+    long_record_bytes: int = 4 << 20
+    """A longer record has a longer lease: nothing can renew it while the record is on its way."""
+    long_ms_per_mib: int = 125
+    """How much longer: a database takes eight MiB in a second, or more."""
+
+    def longer_ms(self, record: bytes) -> int:
+        """Return how much longer a lease has to be for a record."""
+        size = len(record)
+        return size * self.long_ms_per_mib >> 20 if size > self.long_record_bytes else 0
 
 
 class LogState(msgspec.Struct, frozen=True):
@@ -71,6 +80,8 @@ class Renew(msgspec.Struct, frozen=True):
     epoch: int
     holder: str
     confirmed: int
+    longer_ms: int = 0
+    """How much longer than others it is, as a long record comes next."""
 
 
 class Append(msgspec.Struct, frozen=True):
@@ -80,6 +91,8 @@ class Append(msgspec.Struct, frozen=True):
     holder: str
     number: int
     record: bytes
+    longer_ms: int = 0
+    """How much longer than others its lease is."""
 
 
 class Release(msgspec.Struct, frozen=True):

@@ -55,6 +55,8 @@ class Tenure:
         self._trimmed = 0
         self._may_trim = False
         """Whether the lease was renewed since it trimmed last."""
+        self._longer_ms = 0
+        """How much longer the lease was made for the record that is on its way."""
         self._outputs: list[TenureOutput] = []
 
     def may_answer(self, now_ms: int) -> bool:
@@ -101,6 +103,7 @@ class Tenure:
     def failed(self, now_ms: int) -> None:
         """Hear that no answer came; whatever was asked may have been done."""
         self._asked = None
+        self._longer_ms = 0
         self._renewed_ms = now_ms - self._times.renew_ms
         self._due_ms = now_ms + self._times.look_ms
 
@@ -132,16 +135,16 @@ class Tenure:
             self._ask(Renew(self.epoch, self._holder, self.number), now_ms)
             return
         if isinstance(asked, Append | Renew):
-            self._renewed()
+            self._renewed(asked.longer_ms)
             self._may_trim = True
         self._see_record(state)
         self._is_leaving = self._is_leaving or state.handover
         self._next(now_ms)
 
-    def _renewed(self) -> None:
-        self._renewed_ms = self._asked_ms
+    def _renewed(self, longer_ms: int) -> None:
+        self._renewed_ms, self._longer_ms = self._asked_ms, longer_ms
         until_ms = self._asked_ms + self._times.lease_ms - self._times.margin_ms
-        self.answer_until_ms = max(self.answer_until_ms, until_ms)
+        self.answer_until_ms = max(self.answer_until_ms, until_ms + longer_ms)
 
     def _see_record(self, state: LogState) -> None:
         if self._writing is not None and state.last == self.number + 1:
@@ -155,8 +158,14 @@ class Tenure:
         if self._unsure:
             self._ask(Renew(self.epoch, self._holder, self.number), now_ms)
         elif self._writing is not None:
-            append = Append(self.epoch, self._holder, self.number + 1, self._writing)
-            self._ask(append, now_ms)
+            longer_ms = self._times.longer_ms(self._writing)
+            if longer_ms > self._longer_ms:
+                # Before it goes, or somebody would take over in the middle of it.
+                self._ask(Renew(self.epoch, self._holder, self.number, longer_ms), now_ms)
+            else:
+                number = self.number + 1
+                append = Append(self.epoch, self._holder, number, self._writing, longer_ms)
+                self._ask(append, now_ms)
         elif self._is_leaving:
             # From the moment this is asked, somebody else may be primary.
             self.answer_until_ms = now_ms
@@ -173,6 +182,10 @@ class Tenure:
     def _ask(self, request: Request, now_ms: int) -> None:
         self._asked = request
         self._asked_ms = now_ms
+        if isinstance(request, Append | Renew):
+            # A lease that was longer is as long as others again when this is done, heard or not.
+            until_ms = now_ms + self._times.lease_ms - self._times.margin_ms
+            self.answer_until_ms = min(self.answer_until_ms, until_ms + request.longer_ms)
         self._outputs.append(Ask(request))
 
     def _end(self, why: str, *, is_damage: bool = False) -> None:

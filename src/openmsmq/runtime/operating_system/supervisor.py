@@ -50,6 +50,8 @@ class Supervisor:
         """Say that the loop turns, now and again and again; a loop that hangs says nothing."""
         if not self._patience_s or not self._address:
             return
+        # Who has begun as a standby is fed already when it begins to serve.
+        self.close()
         self._tell("WATCHDOG=1")
         pause_s = self._patience_s / FEEDINGS_PER_LIMIT
         self._timer = call_later(pause_s, lambda: self.feed_watchdog(call_later))

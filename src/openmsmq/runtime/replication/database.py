@@ -28,6 +28,9 @@ from openmsmq.runtime.start_errors import StartError
 READ_MAX_COUNT: Final = 64
 """Records of one answer to a standby."""
 
+READ_MAX_BYTES: Final = 4 << 20
+"""Their bytes, and those of one part of a longer record: an answer has to come in time."""
+
 TRIMMED_MAX_COUNT: Final = 5000
 """Records that one request removes: appends wait for it."""
 
@@ -36,6 +39,9 @@ NOTED_EVERY_NS: Final = 2_000_000_000
 
 _STATE_COLUMNS: Final = 8
 _Told = TypeVar("_Told")
+
+Change = Take | Renew | Append | Release | Trim
+"""What writes: one statement, and one transaction, each."""
 
 
 class Follower:
@@ -62,7 +68,10 @@ class DatabaseLog:
     async def ask(self, request: Request) -> Answer:
         """Have a request done; raise `LogFailed` when it is not known whether it was."""
         try:
-            return await self._in_time(self._ask(request))
+            if isinstance(request, Read):
+                return await self._read(request)
+            longer_ms = request.longer_ms if isinstance(request, Append) else 0
+            return await self._in_time(self._ask(request), longer_ms / 1000)
         except StartError as error:
             raise LogFailed(str(error)) from None
 
@@ -112,7 +121,7 @@ class DatabaseLog:
             self._wire.close()
             self._wire = None
 
-    async def _ask(self, request: Request) -> Answer:
+    async def _ask(self, request: Change) -> Answer:
         return await self._asked(await self._open(), request)
 
     async def _run(self, statement: str, values: list[bytes]) -> list[Row]:
@@ -121,13 +130,14 @@ class DatabaseLog:
     async def _rows(self, statement: str, values: list[bytes]) -> list[Row]:
         return await self._in_time(self._run(statement, values))
 
-    async def _in_time(self, asking: Awaitable[_Told]) -> _Told:
+    async def _in_time(self, asking: Awaitable[_Told], longer_s: float = 0.0) -> _Told:
+        timeout_s = self._timeout_s + longer_s
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(timeout_s):
                 return await asking
         except TimeoutError:
             self.close()
-            raise LogFailed(f"the database gives no answer within {self._timeout_s:g} s") from None
+            raise LogFailed(f"the database gives no answer within {timeout_s:g} s") from None
 
     @property
     def _name(self) -> bytes:
@@ -156,9 +166,7 @@ class DatabaseLog:
         self.close()
         raise StartError(f"the database of [replication] is not safe: {problem}")
 
-    async def _asked(self, wire: Wire, request: Request) -> Answer:
-        if isinstance(request, Read):
-            return await self._read(wire, request)
+    async def _asked(self, wire: Wire, request: Change) -> Answer:
         if isinstance(request, Append):
             # The one that is asked all the time.
             values = [
@@ -167,7 +175,7 @@ class DatabaseLog:
                 request.holder.encode(),
                 _number(request.number),
                 request.record,
-                _number(self.times.lease_ms),
+                _number(self.times.lease_ms + request.longer_ms),
             ]
             rows = await wire.run(statements.APPEND, values, binary=4)
         else:
@@ -184,7 +192,8 @@ class DatabaseLog:
             return statements.TAKE, [name, holder, _number(request.seen_epoch), lease_ms]
         values = [name, _number(request.epoch), holder]
         if isinstance(request, Renew):
-            return statements.RENEW, [*values, _number(request.confirmed), lease_ms]
+            longer_ms = _number(self.times.lease_ms + request.longer_ms)
+            return statements.RENEW, [*values, _number(request.confirmed), longer_ms]
         if isinstance(request, Release):
             return statements.RELEASE, values
         return statements.TRIM, [
@@ -202,22 +211,36 @@ class DatabaseLog:
             raise LogFailed(f"the database has no log of {self.name} any more")
         return _state(rows[0])
 
-    async def _read(self, wire: Wire, request: Read) -> Answer:
+    async def _read(self, request: Read) -> Answer:
+        """Read records; each statement has its own time, so that what is long comes in the end."""
         now_ns = elapsed_ns()
         after = _number(request.after)
         if now_ns - self._noted_ns >= NOTED_EVERY_NS:
             self._noted_ns = now_ns
-            await wire.run(statements.NOTE_FOLLOWER, [self._name, request.follower.encode(), after])
-            await wire.run(statements.SHORTEN, [self._name])
-        rows = await wire.run(statements.READ, [self._name, after, _number(READ_MAX_COUNT)])
+            noted = [self._name, request.follower.encode(), after]
+            await self._rows(statements.NOTE_FOLLOWER, noted)
+            await self._rows(statements.SHORTEN, [self._name])
+        bounds = [_number(READ_MAX_COUNT), _number(READ_MAX_BYTES)]
+        rows = await self._rows(statements.READ, [self._name, after, *bounds])
         if not rows:
             raise LogFailed(f"the database has no log of {self.name}")
-        records = [
-            (_int(row[_STATE_COLUMNS]), bytes.fromhex(_text(row[_STATE_COLUMNS + 1])[2:]))
-            for row in rows
-            if row[_STATE_COLUMNS] is not None
-        ]
+        records: list[tuple[int, bytes]] = []
+        for *_, number, record, size in rows:
+            if number is None:
+                continue
+            whole = await self._in_parts(number, _int(size)) if record is None else _bytes(record)
+            records.append((_int(number), whole))
         return Answer(_state(rows[0]), True, records)
+
+    async def _in_parts(self, number: bytes, size: int) -> bytes:
+        parts = []
+        for start in range(1, size + 1, READ_MAX_BYTES):
+            part = [self._name, number, _number(start), _number(READ_MAX_BYTES)]
+            rows = await self._rows(statements.READ_PART, part)
+            if not rows:
+                raise LogFailed(f"the database has no record {_int(number)} any more")
+            parts.append(_bytes(rows[0][0]))
+        return b"".join(parts)
 
 
 def _state(row: Row) -> LogState:
@@ -245,3 +268,7 @@ def _text(value: bytes | None) -> str:
 
 def _int(value: bytes | None) -> int:
     return int(_text(value))
+
+
+def _bytes(value: bytes | None) -> bytes:
+    return bytes.fromhex(_text(value)[2:])

@@ -47,11 +47,21 @@ _LATER: Final = "clock_timestamp() + ${} * interval '1 millisecond'"
 
 STATE: Final = f"SELECT {_STATE} FROM openmsmq_log WHERE name = $1"
 
+# So many bytes at once and no more, whoever lags; the first one without its bytes if it alone has
+# more, for `READ_PART`.
 READ: Final = f"""
-SELECT {_STATE}, r.number, r.record FROM openmsmq_log l LEFT JOIN LATERAL (
-    SELECT number, record FROM openmsmq_record
-    WHERE name = $1 AND number > $2::bigint ORDER BY number LIMIT $3::bigint
-) r ON true WHERE l.name = $1 ORDER BY r.number
+SELECT {_STATE}, r.number, CASE WHEN r.size <= $4::bigint THEN r.record END, r.size
+FROM openmsmq_log l LEFT JOIN LATERAL (
+    SELECT number, record, octet_length(record) AS size, count(*) OVER place AS place,
+        sum(octet_length(record)) OVER place AS total
+    FROM openmsmq_record WHERE name = $1 AND number > $2::bigint
+    WINDOW place AS (ORDER BY number) ORDER BY number LIMIT $3::bigint
+) r ON r.place = 1 OR r.total <= $4::bigint WHERE l.name = $1 ORDER BY r.number
+"""
+
+READ_PART: Final = """
+SELECT substring(record FROM $3::int FOR $4::int) FROM openmsmq_record
+WHERE name = $1 AND number = $2::bigint
 """
 
 # The clock of the database was put back, or another server's is behind: nobody has had so long a
@@ -78,7 +88,7 @@ RETURNING {_STATE}
 
 RENEW: Final = f"""
 UPDATE openmsmq_log SET confirmed = greatest(confirmed, $4::bigint),
-    lease_until = {_LATER.format(5)}
+    lease_until = {_LATER.format(5)}, lease_ms = $5::bigint
 WHERE name = $1 AND epoch = $2::bigint AND holder = $3
 RETURNING {_STATE}
 """
@@ -92,7 +102,7 @@ RETURNING {_STATE}
 APPEND: Final = f"""
 WITH fence AS (
     UPDATE openmsmq_log SET last = $4::bigint, confirmed = $4::bigint - 1,
-        lease_until = {_LATER.format(6)}
+        lease_until = {_LATER.format(6)}, lease_ms = $6::bigint
     WHERE name = $1 AND epoch = $2::bigint AND holder = $3 AND last = $4::bigint - 1
     RETURNING {_STATE}
 ), put AS (

@@ -18,11 +18,13 @@ from psycopg import pq
 
 OPTIONS = (
     "-c synchronous_commit=on -c client_connection_check_interval=1000 "
-    "-c idle_in_transaction_session_timeout=5000 -c statement_timeout=0"
+    "-c idle_in_transaction_session_timeout=5000 -c statement_timeout=0 -c bytea_output=hex"
 )
 """What our sessions need, whatever the database's default is."""
 
-_UNREPLICATED = "canceling wait for synchronous replication"
+_WAITS_FOR_STANDBY = "SyncRepWaitForLSN"
+"""Where PostgreSQL warns that a commit is not replicated; its words are in the server's language.
+"""
 
 Row = list[bytes | None]
 
@@ -48,8 +50,8 @@ class Wire:
         self.is_open = True
 
     def _noticed(self, notice: psycopg.errors.Diagnostic) -> None:
-        if _UNREPLICATED in (notice.message_primary or ""):
-            self._warning = notice.message_primary or ""
+        if notice.source_function == _WAITS_FOR_STANDBY:
+            self._warning = notice.message_primary or _WAITS_FOR_STANDBY
 
     def _ready(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from openmsmq.protocol.replication.follower import Follower
 from openmsmq.protocol.replication.log import (
     Answer,
+    Append,
     Apply,
     Ask,
     Durable,
@@ -270,7 +271,8 @@ class Member:
         if isinstance(request, Trim):
             self._catch_up()
         asked = [False]
-        self.later(ANSWER_TIMEOUT_MS, self._failed, asked)
+        longer_ms = request.longer_ms if isinstance(request, Append) else 0
+        self.later(ANSWER_TIMEOUT_MS + longer_ms, self._failed, asked)
         if self.is_cut or self._world.loses():
             return
         delay_ms = self._world.delay_ms()

@@ -98,7 +98,9 @@ class ModelLog:
         self._busy = True
         append = request if isinstance(request, Append) else None
         self._written = changed, append
-        delay_ms = self._rng.randrange(1, 4) + self.slow_ms
+        # A long record takes longer; how much of its time it needs is of no matter here.
+        longer_ms = 0 if append is None else append.longer_ms // 16
+        delay_ms = self._rng.randrange(1, 4) + self.slow_ms + longer_ms
         self._timeline.after(delay_ms, self._replicated, self._boot, reply)
 
     def _decide(self, line: Line, request: Request) -> Line | None:
@@ -121,10 +123,11 @@ class ModelLog:
                 line,
                 last=request.number,
                 confirmed=request.number - 1,
-                lease_until_ms=until_ms,
+                lease_until_ms=until_ms + request.longer_ms,
             )
         if isinstance(request, Renew):
             confirmed = max(line.confirmed, request.confirmed)
+            until_ms += request.longer_ms
             return change(line, confirmed=confirmed, lease_until_ms=until_ms)
         if isinstance(request, Release):
             return change(line, lease_until_ms=now_ms)

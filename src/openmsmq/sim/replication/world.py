@@ -32,6 +32,9 @@ TROUBLE_MS: Final = 60_000
 CALM_MS: Final = 60_000
 """How long everything takes at most afterwards."""
 
+LONG_RECORDS: Final = LeaseTimes(long_record_bytes=4, long_ms_per_mib=600 << 20)
+"""Every tenth seed has records with longer leases: by 0.6 s for each of their bytes."""
+
 RESEND_MS: Final = 700
 """A client that hears nothing tries again, maybe elsewhere."""
 
@@ -110,7 +113,7 @@ class ReplicationWorld:
         self.seed = seed
         self.rng = random.Random(seed)
         self.timeline = Timeline()
-        times = LeaseTimes()
+        times = LONG_RECORDS if seed % 10 == 9 else LeaseTimes()
         self.log = ModelLog(self.timeline, random.Random(self.rng.getrandbits(64)), times.lease_ms)
         count = self.rng.choice((2, 2, 3))
         self.members = [Member(self, f"computer{i}", times) for i in range(count)]
