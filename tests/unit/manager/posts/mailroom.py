@@ -100,7 +100,7 @@ class Mailroom(Office):
         post = ReceivedPost(
             self._last_number, queue, f"/{path}", "alpha", {"content-type": kind}, content, STRANGER
         )
-        self.manager.post_received(structs.replace(post, **parts), self.driver.now)
+        self.manager.posts_received([structs.replace(post, **parts)], self.driver.now)
         return self._last_number
 
     def post(self, envelope: Envelope, body: bytes = b"body", fail: int = 0, **parts: Any) -> int:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.runtime.http.answers import Answer, problem
-from openmsmq.runtime.http.conversation import Conversation, Head, Phase, Request
+from openmsmq.runtime.http.conversation import Conversation, Phase
+from openmsmq.runtime.http.heads import Head, Request
 from openmsmq.runtime.limits import HTTP_PIPELINED_MAX_COUNT
 
 

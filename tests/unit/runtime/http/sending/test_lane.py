@@ -13,7 +13,7 @@ import pytest
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.runtime.config.doors.http_table import HttpTable
 from openmsmq.runtime.http.sending.client import HttpClient
-from openmsmq.runtime.http.sending.lane import BadUrl, read_url
+from openmsmq.runtime.http.sending.targets import BadUrl, read_url
 from openmsmq.runtime.limits import HTTP_ANSWER_MAX_BYTES
 from tests.runtime.session_certificates import Identity
 
