@@ -66,7 +66,7 @@ def head_of(event: h11.Request, number: int) -> tuple[Head, str]:
     return Head(number, method, target, headers, length), problem
 
 
-_known: Final[dict[bytes, Head]] = {}
+known_heads: Final[dict[bytes, Head]] = {}
 
 
 def known_head(data: bytes) -> Head | None:
@@ -75,13 +75,13 @@ def known_head(data: bytes) -> Head | None:
     It has no number. The request ends after as many bytes as it declares, the connection goes on,
     and nobody waits for a word of ours before the answer.
     """
-    found = _known.get(data)
+    found = known_heads.get(data)
     if found is None:
         found = _read_alone(data)
         if found is not None and not any(secret in data.lower() for secret in _SECRETS):
-            if len(_known) >= HTTP_KNOWN_HEADS_MAX_COUNT:
-                del _known[next(iter(_known))]
-            _known[data] = found
+            if len(known_heads) >= HTTP_KNOWN_HEADS_MAX_COUNT:
+                del known_heads[next(iter(known_heads))]
+            known_heads[data] = found
     return found
 
 
