@@ -18,7 +18,7 @@ import pytest
 import openmsmq
 from openmsmq.runtime.config.doors.http_table import HttpTable
 from openmsmq.runtime.config.file import ServerConfig
-from openmsmq.runtime.http.sending.lane import read_url
+from openmsmq.runtime.http.sending.targets import read_url
 from tests.conformance.marks import shows
 from tests.golden import golden_request
 from tests.runtime.http_peer import port_of

@@ -21,6 +21,7 @@ from openmsmq.runtime.config.doors.http_table import HttpTable
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.config.file import TOKENS_FILE, ServerConfig
 from openmsmq.runtime.http import connection as http_connection
+from openmsmq.runtime.http.programs import Programs
 from openmsmq.runtime.limits import (
     HTTP_BODY_MAX_BYTES,
     HTTP_HEAD_MAX_BYTES,
@@ -536,6 +537,19 @@ def test_who_is_slow_is_told_so(
     assert statuses(raw(port, ready.encode())) == [201]
     assert sum("connection-broken" in each and "too late" in each for each in LINES) == 2
     assert len(messages(server)) == 1
+
+
+def test_who_waits_too_long_for_an_answer_is_told_that_nothing_is_known(
+    server: ServerThread, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_connection, "HTTP_ANSWER_MS", 100)
+    monkeypatch.setattr(Programs, "take", lambda *_: lambda: None)
+    head = f"POST {ORDERS} HTTP/1.1\r\nHost: alpha\r\nAuthorization: Bearer {token}\r\n"
+    ready = head + "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nab"
+    last = ready.replace("Host: alpha", "Host: alpha\r\nConnection: close")
+    answer = raw(port_of(server), (ready * 2 + last).encode())
+    assert statuses(answer) == [503] * 3
+    assert answer.count(b"is not known") == 3
 
 
 def test_a_stop_answers_what_has_come(own: tuple[Path, str]) -> None:

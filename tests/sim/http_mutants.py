@@ -18,13 +18,13 @@ HTTP_MUTANTS = (
     Mutant(
         "a post is answered before its message is durable",
         "manager.posts.arrivals:PostArrivals.take",
-        "self._ledger.add_waiting(PostTaken(self._outputs, post.number))",
-        "self._outputs.append(PostAnswer(post.number, ACCEPTED))",
+        "self._ledger.add_waiting(PostsTaken(self._outputs, accepted))",
+        "self._outputs.extend([PostAnswer(number, ACCEPTED) for number in accepted])",
         options=_POSTS,
     ),
     Mutant(
         "what the disk refused is answered as if it had been taken",
-        "manager.posts.effects:PostTaken.revert",
+        "manager.posts.effects:PostsTaken.revert",
         "UNAVAILABLE",
         "ACCEPTED",
         options=_POSTS,
@@ -81,6 +81,13 @@ HTTP_MUTANTS = (
         "manager.posts.arrivals:PostArrivals._remembered_as",
         "if envelope.id == NO_ID:",
         "if envelope:",
+        options=_POSTS,
+    ),
+    Mutant(
+        "a message like the one before has its number",
+        "wire.srmp.alike:DepartingRow.request",
+        'number = b"%d" % form.number(packet)',
+        'number = b"%d" % (form.number(packet) & ~1)',
         options=_POSTS,
     ),
     Mutant(

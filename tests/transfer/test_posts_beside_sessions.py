@@ -60,7 +60,7 @@ def post(beta: Computer, peer: Peer, number: int, body: bytes) -> None:
     )
     target, headers = "/msmq/private$/ledger", {"content-type": kind}
     received = ReceivedPost(number, LEDGER, target, BETA, headers, content, PEER)
-    beta.manager.post_received(received, beta.network.now)
+    beta.manager.posts_received([received], beta.network.now)
     beta.pump()
 
 

@@ -201,12 +201,12 @@ class QueueManager:
         self._came("datagram received", now)
         self._sessions.datagram(address, port, data, now, is_answer=is_answer)
 
-    def post_received(self, post: ReceivedPost, now: Instant) -> None:
-        """Somebody has posted something to the URL of a queue; it is answered by `PostAnswer`."""
-        self._came("post received", now)
+    def posts_received(self, posts: list[ReceivedPost], now: Instant) -> None:
+        """Somebody has posted to the URLs of queues; each post is answered by a `PostAnswer`."""
+        self._came("posts received", now)
         if now.unix_s >= self._base.deadlines.next_s:
             self._housekeeping.expire(now)
-        self._traffic.posted.take(post, now, online=self._sessions.online)
+        self._traffic.posted.take(posts, now, online=self._sessions.online)
         self._serve_reads(now)
 
     def post_answered(self, call: int, status: int, now: Instant) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import struct
 import uuid
+from functools import lru_cache
 from typing import Final, NewType, Self
 
 import msgspec
@@ -32,16 +33,29 @@ class Guid(bytes):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, with or without braces around it."""
-        match = _GUID_TEXT.fullmatch(text)
-        if match is None or text.startswith("{") != text.endswith("}"):
-            raise ValueError(f"{text!r} is not a GUID: 32 hexadecimal digits as 8-4-4-4-12 needed")
-        return cls(uuid.UUID(match[1]).bytes_le)
+        return cls(_bytes_of(text))
 
     def __str__(self) -> str:
-        return str(uuid.UUID(bytes_le=bytes(self)))
+        return _text_of(bytes(self))
 
     def __repr__(self) -> str:
         return f"Guid({str(self)!r})"
+
+
+# Those of queue managers come again with every message.
+
+
+@lru_cache(maxsize=1_024)
+def _bytes_of(text: str) -> bytes:
+    match = _GUID_TEXT.fullmatch(text)
+    if match is None or text.startswith("{") != text.endswith("}"):
+        raise ValueError(f"{text!r} is not a GUID: 32 hexadecimal digits as 8-4-4-4-12 needed")
+    return uuid.UUID(match[1]).bytes_le
+
+
+@lru_cache(maxsize=1_024)
+def _text_of(data: bytes) -> str:
+    return str(uuid.UUID(bytes_le=data))
 
 
 GUID_BYTES: Final = 16

@@ -247,14 +247,26 @@ MULTICAST_PACKETS_PER_TURN_COUNT: Final = 64
 HTTP_HEAD_MAX_BYTES: Final = 32 << 10
 """The request line and the headers of a request, or the status line and those of an answer."""
 
+HTTP_KNOWN_HEAD_MAX_BYTES: Final = 1 << 10
+"""The head of a request that is remembered: the same bytes need not be read once more."""
+
+HTTP_KNOWN_HEADS_MAX_COUNT: Final = 256
+"""Those of all connections; the oldest goes."""
+
 HTTP_BODY_MAX_BYTES: Final = (4 << 20) + (256 << 10)
 """The body of a post: the longest message, and what SRMP puts around it."""
 
-HTTP_PIPELINED_MAX_COUNT: Final = 64
+HTTP_PIPELINED_MAX_COUNT: Final = 128
 """Requests of one connection that have no answer yet; the next one is not read before."""
 
 HTTP_PROXIES_MAX_COUNT: Final = 8
 """Addresses of `X-Forwarded-For` that are looked at, from the last one on."""
+
+HTTP_KNOWN_PLACES_MAX_COUNT: Final = 256
+"""Hosts with paths, and paths with queues, that were read and are remembered."""
+
+HTTP_KNOWN_PLACE_MAX_CHARACTERS: Final = 512
+"""A path with its query that is remembered so; no queue needs more."""
 
 HTTP_UNDER_WAY_MAX_COUNT: Final = 2_000
 """Requests of all connections whose bodies come, or that have no answer yet."""
@@ -297,6 +309,9 @@ HTTP_CLERK_MS: Final = 10_000
 
 HTTP_ANSWER_MAX_BYTES: Final = 64 << 10
 """The body of an answer to a post of ours; a longer one ends its connection."""
+
+HTTP_ANSWER_KNOWN_MAX_BYTES: Final = 1 << 10
+"""An answer to a post of ours that is remembered: the same bytes need not be read once more."""
 
 HTTP_POSTS_WAITING_MAX_COUNT: Final = 20_000
 """Posts of ours that wait for a connection or an answer; a further one fails at once."""

@@ -47,7 +47,7 @@ from openmsmq.model.errors import (
     MsmqError,
     ServiceNotAvailable,
 )
-from openmsmq.protocol.posts import OutgoingPost, PostAnswer
+from openmsmq.protocol.posts import OutgoingPost, PostAnswer, ReceivedPost
 from openmsmq.runtime.admission.time_shares import TimeShares
 from openmsmq.runtime.clocks import elapsed_ns, read_clocks
 from openmsmq.runtime.limits import PERSISTS_PER_TURN_MAX_COUNT
@@ -145,6 +145,8 @@ class Pump:
         self._connections: dict[int, Answered] = {}
         self._answers: dict[int, list[Answer]] = {}
         self._deferred: dict[Answered, None] = {}
+        self._posts: list[ReceivedPost] = []
+        """What has come for the next turn."""
         self._last_connection = 0
         self._ending: set[int] = set()
         """Connections that are cut in a moment: whoever ended them was told that they are."""
@@ -210,6 +212,12 @@ class Pump:
         except Exception as error:
             self.defect(error)
 
+    def posted(self, post: ReceivedPost) -> None:
+        """Take a post that has come: those of a turn go in together."""
+        if self.refusal is None and not self._broken:
+            self._posts.append(post)
+            self.schedule()
+
     def defer(self, connection: Answered) -> None:
         """Let a connection go on after the others had their turn."""
         self._deferred[connection] = None
@@ -249,6 +257,9 @@ class Pump:
             if self._broken:
                 return
             began_ns = elapsed_ns()
+            if self._posts:
+                posts, self._posts = self._posts, []
+                self.hand_in(self.engine.posts_received, posts)
             self._drain()
             if self.multicast is not None:
                 self.multicast.look()

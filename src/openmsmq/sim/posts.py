@@ -67,6 +67,8 @@ class PostNetwork:
         self._rng = rng
         self._lanes: dict[tuple[int, int, str], Lane] = {}
         self._asked: dict[tuple[int, int, int], Asked] = {}
+        self._come: dict[tuple[int, int], list[ReceivedPost]] = {}
+        """What has come to a node and was not handed in yet."""
         self._last_number = 0
         self.watch = PostWatch(world)
         self.post_count = 0
@@ -135,7 +137,19 @@ class PostNetwork:
         received = ReceivedPost(
             number, queue, path, parts.hostname or "", headers, post.body, lane.node.address
         )
-        target.input("post_received", received, target.clock.now())
+        self._comes(target, received)
+
+    def _comes(self, target: Node, post: ReceivedPost) -> None:
+        """Let a post wait for the next turn of a node: those of one turn are handed in together."""
+        key = target.index, target.boot
+        waiting = self._come.setdefault(key, [])
+        waiting.append(post)
+        if len(waiting) == 1:
+            target.later(target.habits.turn_ms, self._hand_in, target)
+
+    def _hand_in(self, target: Node) -> None:
+        posts = self._come.pop((target.index, target.boot))
+        target.input("posts_received", posts, target.clock.now())
 
     def answer(self, node: Node, answer: PostAnswer) -> None:
         """Carry an answer back."""
@@ -165,6 +179,8 @@ class PostNetwork:
 
     def node_gone(self, node: Node) -> None:
         """A node lost power: nobody hears what it was asked."""
+        for come in [key for key in self._come if key[0] == node.index]:
+            del self._come[come]
         for key in [key for key in self._asked if key[0] == node.index]:
             lane = self._asked.pop(key).lane
             self._later(self._rng.randrange(_TIMEOUT_MS), self._breaks, lane, PostFailure.LOST)
@@ -186,7 +202,7 @@ class PostNetwork:
         headers = {"content-type": "text/xml"}
         queue = "private$\\order_queue$"
         post = ReceivedPost(self._last_number, queue, target, "", headers, body, "10.9.9.9")
-        node.input("post_received", post, node.clock.now())
+        self._comes(node, post)
 
     def _times_out(self, lane: Lane, call: int) -> None:
         if call in lane.calls:

@@ -45,6 +45,8 @@ _PRIVACY_LEVEL: Final = 40
 STAMP_START: Final = _SENT_TIME
 STAMP_END: Final = _FLAGS
 """Between these are the time and the number, which no two messages of a source share."""
+NUMBER_START: Final = _NUMBER
+"""The number alone: from here to `STAMP_END`."""
 MESSAGE_MIN_BYTES: Final = _NAMES
 """No user message is shorter than its two first headers."""
 

@@ -1,7 +1,8 @@
 """What becomes of posts. [MQSRM 3.1.5]
 
 A post is decided about like a packet of a session, once: its message, its place in a stream and
-its identity become durable in one turn, or none of them does and it is answered 500 (S-6). Who
+its identity become durable in one turn, or none of them does and it is answered 500 (S-6). Those
+that come together are put into their queue together, as far as one poster has brought them. Who
 posts is a stranger, whatever he says; if he has shown a certificate that the operator trusts, it
 is the certificate that is known.
 """
@@ -22,25 +23,24 @@ from openmsmq.manager.incoming.local_arrivals import LocalArrivals
 from openmsmq.manager.incoming.runs import NoRoom, Runs
 from openmsmq.manager.notices import NoticeKind
 from openmsmq.manager.peers.peering import Word
-from openmsmq.manager.posts.effects import ACCEPTED, MALFORMED, UNAVAILABLE, PostTaken
+from openmsmq.manager.posts.effects import ACCEPTED, MALFORMED, UNAVAILABLE, PostsTaken
 from openmsmq.manager.posts.receipts import StreamReceipts
 from openmsmq.manager.queues.queue import LocalQueue
 from openmsmq.manager.queues.table import QueueTable
 from openmsmq.manager.turn.foundation import Foundation
 from openmsmq.model.clock import Instant
 from openmsmq.model.errors import MsmqError
-from openmsmq.model.identity import GUID_BYTES, NIL_GUID, SequenceId
+from openmsmq.model.identity import GUID_BYTES, NIL_GUID, Guid, SequenceId
 from openmsmq.model.names import DirectFormatName, IllegalName, LocalQueueName, PathName, read_path
 from openmsmq.protocol.incoming_sequence import Verdict
 from openmsmq.protocol.posts import PostAnswer, ReceivedPost
 from openmsmq.security.certificate_facts import described
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.outline import Outline, outline
-from openmsmq.wire.srmp.arriving import arrived_packet
+from openmsmq.wire.outline import Outline
+from openmsmq.wire.srmp.alike import ArrivingRow
 from openmsmq.wire.srmp.compound import read_compound
 from openmsmq.wire.srmp.envelope import NO_ID, Envelope, Stream
 from openmsmq.wire.srmp.kinds import ABOUT_STREAMS, kind_of
-from openmsmq.wire.srmp.reading import read_envelope
 from openmsmq.wire.srmp.urls import host_of, is_same_place, is_url, names_order_queue
 
 _SHOWN_CHARACTERS: Final = 200
@@ -72,32 +72,47 @@ class PostArrivals:
         self._local = local
         self._runs = runs
         self._receipts = receipts
+        self._row = ArrivingRow()
 
-    def take(self, post: ReceivedPost, now: Instant, *, online: bool) -> None:
-        """Decide about a post; its answer comes when that is durable."""
+    def take(self, posts: list[ReceivedPost], now: Instant, *, online: bool) -> None:
+        """Decide about posts; those that are accepted are answered when that is durable."""
         if not (online and self._enabled):
-            self._outputs.append(PostAnswer(post.number, UNAVAILABLE))
+            self._outputs.extend([PostAnswer(post.number, UNAVAILABLE) for post in posts])
             return
-        poster = _subject_of(post.certificate) if post.certificate else ""
-        self._acting.on_word_of(Asker(post.address, NIL_GUID, known=bool(poster)))
-        said = ""
+        accepted: list[int] = []
+        asker: Asker | None = None
         try:
-            status = self._decide(post, poster, now)
-        except DecodeError as error:
-            said = str(error)
-            status = self._refuse(post, "malformed", detail=said[:_SHOWN_CHARACTERS])
-        except NoRoom:
-            status = UNAVAILABLE
+            for post in posts:
+                poster = _subject_of(post.certificate) if post.certificate else ""
+                if asker is None or (asker.address, asker.known) != (post.address, bool(poster)):
+                    # What somebody has brought counts among what is his.
+                    self._runs.flush(now)
+                    asker = Asker(post.address, NIL_GUID, known=bool(poster))
+                    self._acting.on_word_of(asker)
+                refusal = self._judge(post, poster, now)
+                if refusal is None:
+                    accepted.append(post.number)
+                else:
+                    self._outputs.append(refusal)
         finally:
             self._runs.flush(now)
             self._acting.on_word_of(OURSELVES)
-        if status == ACCEPTED:
-            self._ledger.add_waiting(PostTaken(self._outputs, post.number))
-        else:
+        if accepted:
+            self._ledger.add_waiting(PostsTaken(self._outputs, accepted))
+
+    def _judge(self, post: ReceivedPost, poster: str, now: Instant) -> PostAnswer | None:
+        """Decide about a post; give the answer to one that is not accepted."""
+        try:
+            status = self._decide(post, poster, now)
+        except DecodeError as error:
             # Who writes a sender of his own hears what is wrong with his post, and nothing of us.
-            body = f"{said}\n".encode("utf-8", "replace") if said else b""
-            kind = "text/plain; charset=utf-8" if said else ""
-            self._outputs.append(PostAnswer(post.number, status, body, kind))
+            said = str(error)
+            status = self._refuse(post, "malformed", detail=said[:_SHOWN_CHARACTERS])
+            body = f"{said}\n".encode("utf-8", "replace")
+            return PostAnswer(post.number, status, body, "text/plain; charset=utf-8")
+        except NoRoom:
+            status = UNAVAILABLE
+        return None if status == ACCEPTED else PostAnswer(post.number, status)
 
     def _refuse(self, post: ReceivedPost, problem: str, **more: str) -> int:
         """Let the operator hear of a post that its sender is to delete."""
@@ -108,7 +123,7 @@ class PostArrivals:
 
     def _decide(self, post: ReceivedPost, poster: str, now: Instant) -> int:
         parts = read_compound(post.headers.get("content-type", ""), post.body)
-        envelope = read_envelope(parts.envelope)
+        envelope = self._row.envelope(parts.envelope)
         if names_order_queue(unquote(post.target.partition("?")[0])):
             return ACCEPTED if self._receipts.take(envelope, post, now) else MALFORMED
         problem = self._problem(envelope, post)
@@ -123,8 +138,7 @@ class PostArrivals:
         if not self._security.may_enter_plain(queue):
             # Whoever it is from, nothing in it proves that (S-13).
             return self._refuse(post, "closed queue")
-        packet = arrived_packet(envelope, parts, now.unix_s)
-        found = outline(packet)
+        packet, found = self._row.packet(envelope, parts, now.unix_s)
         to = Destination(NIL_GUID, Word.OWN, self._remembered_as(envelope, poster, post))
         to.lead_to(queue)
         if stream is not None:
@@ -164,8 +178,7 @@ class PostArrivals:
         """
         if envelope.id == NO_ID:
             return self._rng.randbytes(GUID_BYTES)
-        text = envelope.id.source + (poster or post.address).encode()
-        return hashlib.blake2b(text, digest_size=GUID_BYTES).digest()
+        return _name_under(envelope.id.source, poster or post.address)
 
     def _find_flow(
         self,
@@ -222,6 +235,11 @@ def _own_hosts(config: ManagerConfig) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _subject_of(certificate: bytes) -> str:
     return described(certificate).subject
+
+
+@lru_cache(maxsize=1_024)
+def _name_under(source: Guid, poster: str) -> bytes:
+    return hashlib.blake2b(source + poster.encode(), digest_size=GUID_BYTES).digest()
 
 
 @lru_cache(maxsize=1_024)

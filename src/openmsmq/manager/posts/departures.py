@@ -24,8 +24,9 @@ from openmsmq.model.clock import Instant
 from openmsmq.model.message import MessageClass
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.wire.errors import DecodeError, EncodeError
-from openmsmq.wire.packets import UserMessage, decode
-from openmsmq.wire.srmp.departing import Departing, departing
+from openmsmq.wire.packets import UserMessage
+from openmsmq.wire.srmp.alike import DepartingRow
+from openmsmq.wire.srmp.departing import Departing
 from openmsmq.wire.srmp.limits import (
     POSTS_UNDER_WAY_BYTES,
     POSTS_UNDER_WAY_MAX_COUNT,
@@ -87,6 +88,7 @@ class PostDepartures:
         """The queues of all posts under way."""
         self._crowded: dict[OutgoingQueue, None] = {}
         """Queues that wait for others: too much is under way in all."""
+        self._row = DepartingRow()
         self._bytes = 0
         self._last_call = 0
         self._timers: Timers[OutgoingQueue] = Timers()
@@ -136,9 +138,9 @@ class PostDepartures:
     def _request(self, outgoing: OutgoingQueue, lane: Lane, packet: bytes) -> Departing | None:
         """Return a message as a request; None if it can be none."""
         try:
-            message = decode(packet)
-            assert isinstance(message, UserMessage)
-            return departing(message, self._receipts_to(outgoing, lane, message))
+            return self._row.request(
+                packet, lambda message: self._receipts_to(outgoing, lane, message)
+            )
         except (DecodeError, EncodeError):
             return None
 

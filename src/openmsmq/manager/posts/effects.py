@@ -14,23 +14,23 @@ MALFORMED: Final = 400
 UNAVAILABLE: Final = 500
 
 
-class PostTaken(Effect):
-    """What a post has brought was decided about: its sender hears of it when that is durable."""
+class PostsTaken(Effect):
+    """What posts have brought was decided about: who sent them hears when that is durable."""
 
-    __slots__ = ("number", "outputs")
+    __slots__ = ("numbers", "outputs")
 
-    def __init__(self, outputs: list[Output], number: int) -> None:
+    def __init__(self, outputs: list[Output], numbers: list[int]) -> None:
         self.outputs = outputs
-        self.number = number
+        self.numbers = numbers
 
     def follow(self) -> None:
-        """Let its sender forget it."""
-        self.outputs.append(PostAnswer(self.number, ACCEPTED))
+        """Let their senders forget them."""
+        self.outputs.extend([PostAnswer(number, ACCEPTED) for number in self.numbers])
 
     def revert(self, _: MsmqError, /) -> None:
-        """Let its sender keep it, and come again."""
-        self.outputs.append(PostAnswer(self.number, UNAVAILABLE))
+        """Let their senders keep them, and come again."""
+        self.outputs.extend([PostAnswer(number, UNAVAILABLE) for number in self.numbers])
 
     def describe(self) -> dict[str, Plain]:
-        """Return which post it is."""
-        return {"post": self.number}
+        """Return which posts they are."""
+        return {"posts": ", ".join(map(str, self.numbers))}

@@ -7,9 +7,7 @@ once the first byte is taken.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
-
-import msgspec
+from typing import Final, NamedTuple
 
 from openmsmq.runtime.limits import (
     HTTP_BODIES_MAX_BYTES,
@@ -19,7 +17,7 @@ from openmsmq.runtime.limits import (
 )
 
 
-class BurdenBounds(msgspec.Struct, frozen=True, kw_only=True):
+class BurdenBounds(NamedTuple):
     """What may be held."""
 
     count_max: int = HTTP_UNDER_WAY_MAX_COUNT

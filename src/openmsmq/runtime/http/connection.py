@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from email.utils import formatdate
-from functools import partial
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
 from openmsmq.runtime.api.outflow import Outflow
 from openmsmq.runtime.clocks import read_clocks
 from openmsmq.runtime.http.answers import Answer, problem
-from openmsmq.runtime.http.conversation import Conversation, Head, Phase, Request
+from openmsmq.runtime.http.conversation import Conversation, Phase
+from openmsmq.runtime.http.heads import Head, Request
 from openmsmq.runtime.http.routes import Place, Route, Visitor
 from openmsmq.runtime.limits import (
     HTTP_ANSWER_MS,
@@ -37,10 +38,24 @@ PATIENCE_MS: Final = {
 }
 
 
+_TICK_S: Final = 0.002
+"""Timers of a loop may come so much before their time."""
+
+
+def _date() -> str:
+    return _date_at(read_clocks().unix_s)
+
+
+@lru_cache(maxsize=1)
+def _date_at(unix_s: int) -> str:
+    """Return a moment as headers have it: all answers within a second have the same."""
+    return formatdate(unix_s, usegmt=True)
+
+
 class _UnderWay:
     """A request between its head and its answer."""
 
-    __slots__ = ("give_up", "place", "route", "size", "timer", "visitor")
+    __slots__ = ("due_s", "give_up", "place", "route", "size", "visitor")
 
     def __init__(self, place: Place, route: Route, visitor: Visitor, size: int) -> None:
         self.place = place
@@ -49,7 +64,8 @@ class _UnderWay:
         """Who has made it, if a trusted proxy has brought it for him."""
         self.size = size
         self.give_up: Callable[[], None] = lambda: None
-        self.timer: asyncio.TimerHandle | None = None
+        self.due_s: float | None = None
+        """When it has to be answered, by the clock of the loop, once it is there as a whole."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -59,14 +75,19 @@ class HttpConnection(asyncio.Protocol):
         self._server = server
         self.number = number
         self._visitor = Visitor(address, address)
-        self._conversation = Conversation(
-            self._judge, lambda: formatdate(usegmt=True), server.count
-        )
+        self._loop = asyncio.get_running_loop()
+        self._conversation = Conversation(self._judge, _date, server.count)
         self._transport: asyncio.Transport
         self._outflow: Outflow
         self._under_way: dict[int, _UnderWay] = {}
         self._progress = (Phase.HEAD, 0)
         self._timer: asyncio.TimerHandle | None = None
+        """It may be early: then it looks how long it still is."""
+        self._timer_s = 0.0
+        self._due_s = 0.0
+        """When what is waited for is late, by the clock of the loop."""
+        self._answers_timer: asyncio.TimerHandle | None = None
+        """For the first answer that is due; it stays when that has come."""
         self._is_paused = False
         self._has_written = False
         """What is kept before that is not ours: TLS has tickets for the client, which leave when it
@@ -124,6 +145,8 @@ class HttpConnection(asyncio.Protocol):
         self._is_ended = True
         self._outflow.drop()
         self._cancel_timer()
+        if self._answers_timer is not None:
+            self._answers_timer.cancel()
         for number in list(self._under_way):
             self._forget(number).give_up()
         self._server.lost(self, "" if exc is None else str(exc))
@@ -165,9 +188,9 @@ class HttpConnection(asyncio.Protocol):
         number = request.head.number
         under_way = self._under_way[number]
         self._server.limits.established(self.number)
-        under_way.timer = asyncio.get_running_loop().call_later(
-            HTTP_ANSWER_MS / 1000, self._answer_is_late, number
-        )
+        under_way.due_s = self._loop.time() + HTTP_ANSWER_MS / 1000
+        if self._answers_timer is None:
+            self._answers_timer = self._loop.call_at(under_way.due_s, self._answers_are_due)
         give_up = under_way.route.take(
             request, under_way.place, under_way.visitor, partial(self._answer, number)
         )
@@ -183,32 +206,38 @@ class HttpConnection(asyncio.Protocol):
             # Answers of one turn come together, and leave together: each write costs the kernel
             # more than the answer costs us.
             self._is_called = True
-            asyncio.get_running_loop().call_soon(self._go_on)
+            self._loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
         self._is_called = False
         if not self._is_ended:
             self._guarded(self._conversation.go_on)
 
-    def _answer_is_late(self, number: int) -> None:
-        under_way = self._under_way.get(number)
-        if under_way is not None:
-            give_up = under_way.give_up
-            self._answer(
-                number,
-                problem(
-                    HTTPStatus.SERVICE_UNAVAILABLE,
-                    "the queue manager has not answered in time: whether the message is stored is "
-                    "not known",
-                ),
-            )
-            give_up()
+    def _answers_are_due(self) -> None:
+        self._answers_timer = None
+        late_s = self._loop.time() + _TICK_S
+        for number, under_way in list(self._under_way.items()):
+            if under_way.due_s is not None and under_way.due_s <= late_s:
+                self._answer_is_late(number, under_way)
+        due = [each.due_s for each in self._under_way.values() if each.due_s is not None]
+        if due:
+            self._answers_timer = self._loop.call_at(min(due), self._answers_are_due)
+
+    def _answer_is_late(self, number: int, under_way: _UnderWay) -> None:
+        give_up = under_way.give_up
+        self._answer(
+            number,
+            problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "the queue manager has not answered in time: whether the message is stored is "
+                "not known",
+            ),
+        )
+        give_up()
 
     def _forget(self, number: int) -> _UnderWay:
         under_way = self._under_way.pop(number)
         self._server.burden.remove(under_way.visitor.address, under_way.size)
-        if under_way.timer is not None:
-            under_way.timer.cancel()
         return under_way
 
     # What leaves.
@@ -259,8 +288,11 @@ class HttpConnection(asyncio.Protocol):
             self._arm(PATIENCE_MS[progress[0]])
 
     def _arm(self, wait_ms: int) -> None:
-        self._cancel_timer()
-        self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._late)
+        self._due_s = self._loop.time() + wait_ms / 1000
+        if self._timer is None or self._timer_s > self._due_s:
+            self._cancel_timer()
+            self._timer_s = self._due_s
+            self._timer = self._loop.call_at(self._due_s, self._late)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
@@ -269,6 +301,10 @@ class HttpConnection(asyncio.Protocol):
 
     def _late(self) -> None:
         self._timer = None
+        if self._loop.time() + _TICK_S < self._due_s:
+            self._timer_s = self._due_s
+            self._timer = self._loop.call_at(self._due_s, self._late)
+            return
         conversation = self._conversation
         if self._is_ended:
             self.abort()

@@ -28,7 +28,7 @@ from openmsmq.model.names import MulticastFormatName, parse_format_name
 from openmsmq.model.queue import AccessMode, ShareMode
 from openmsmq.runtime.http.answers import Answer, json_answer, problem
 from openmsmq.runtime.http.clerks import Clerk, Clerks
-from openmsmq.runtime.http.conversation import Head, Request
+from openmsmq.runtime.http.heads import Head, Request
 from openmsmq.runtime.http.openapi import description
 from openmsmq.runtime.http.routes import Give, Place, Visitor, body_problem, method_problem
 from openmsmq.runtime.http.wishes import BadWish, Wishes, read_wishes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -12,8 +13,13 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from openmsmq.runtime.http.answers import Answer, problem
-from openmsmq.runtime.http.conversation import Head, Request
-from openmsmq.runtime.limits import HTTP_BODY_MAX_BYTES, HTTP_PROXIES_MAX_COUNT
+from openmsmq.runtime.http.heads import Head, Request
+from openmsmq.runtime.limits import (
+    HTTP_BODY_MAX_BYTES,
+    HTTP_KNOWN_PLACE_MAX_CHARACTERS,
+    HTTP_KNOWN_PLACES_MAX_COUNT,
+    HTTP_PROXIES_MAX_COUNT,
+)
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _AS_IT_IS: Final = "identity"
@@ -147,6 +153,12 @@ def place_of(head: Head) -> Place | None:
     A host is read as strictly as can be: a proxy in front may have read another one in it.
     """
     host, target = head.headers.get("host", ""), head.target
+    if len(host) + len(target) <= HTTP_KNOWN_PLACE_MAX_CHARACTERS:
+        return _known_place(host, target)
+    return _read_place(host, target)
+
+
+def _read_place(host: str, target: str) -> Place | None:
     if not target.startswith("/"):
         # To a proxy, the whole URL is given, and its host counts.
         try:
@@ -155,7 +167,7 @@ def place_of(head: Head) -> Place | None:
             return None
         if parts.scheme not in ("http", "https"):
             return None
-        if "#" in head.target:
+        if "#" in target:
             return None
         host = parts.netloc
         target = parts.path or "/"
@@ -167,6 +179,9 @@ def place_of(head: Head) -> Place | None:
     except UnicodeDecodeError:
         return None
     return Place(host.lower(), path, raw_path) if path.isprintable() else None
+
+
+_known_place: Final = lru_cache(maxsize=HTTP_KNOWN_PLACES_MAX_COUNT)(_read_place)
 
 
 def host_name(host: str) -> str:

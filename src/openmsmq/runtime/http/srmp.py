@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from openmsmq.model.names.urls import UrlMap
 from openmsmq.protocol.posts import PASSED_ON, PostAnswer, ReceivedPost
 from openmsmq.runtime.http.answers import Answer, problem
-from openmsmq.runtime.http.conversation import Head, Request
+from openmsmq.runtime.http.heads import Head, Request
 from openmsmq.runtime.http.routes import Give, Place, Visitor, body_problem, method_problem
+from openmsmq.runtime.limits import HTTP_KNOWN_PLACE_MAX_CHARACTERS, HTTP_KNOWN_PLACES_MAX_COUNT
 
 if TYPE_CHECKING:
     from openmsmq.runtime.server import Pump
@@ -24,13 +26,13 @@ class SrmpPosts:
 
     def __init__(self, pump: Pump, urls: UrlMap) -> None:
         self._pump = pump
-        self._urls = urls
+        self._queue_at = lru_cache(maxsize=HTTP_KNOWN_PLACES_MAX_COUNT)(urls.queue)
         self._last_number = 0
         self._waiting: dict[int, Give] = {}
 
     def covers(self, place: Place) -> bool:
         """Whether the path stands for a queue that may be used so, or looks as if it did."""
-        return place.path.lower().startswith(_FOLDER) or self._urls.queue(place.path) is not None
+        return place.path[: len(_FOLDER)].lower() == _FOLDER or self._queue(place) is not None
 
     def judge(self, head: Head, place: Place, visitor: Visitor) -> Answer | None:  # noqa: ARG002
         """Refuse what is no post of SRMP; the queue manager judges what is in it.
@@ -43,7 +45,7 @@ class SrmpPosts:
             refusal = problem(
                 HTTPStatus.BAD_REQUEST, 'this URL is for SRMP: say SOAPAction: "MSMQMessage"'
             )
-        if refusal is None and self._urls.queue(place.path) is None:
+        if refusal is None and self._queue(place) is None:
             refusal = problem(HTTPStatus.BAD_REQUEST, "no queue has this URL")
         return refusal
 
@@ -61,7 +63,7 @@ class SrmpPosts:
         head = request.head
         post = ReceivedPost(
             number,
-            self._urls.queue(place.path) or "",
+            self._queue(place) or "",
             head.target,
             place.host,
             {name: value for name, value in head.headers.items() if name in PASSED_ON},
@@ -70,7 +72,7 @@ class SrmpPosts:
             visitor.is_secure,
             visitor.certificate,
         )
-        self._pump.put_in(self._pump.engine.post_received, post)
+        self._pump.posted(post)
         return lambda: self._forget(number)
 
     def answer(self, answer: PostAnswer) -> None:
@@ -79,6 +81,11 @@ class SrmpPosts:
         if give is not None:
             headers = (("Content-Type", answer.content_type),) if answer.content_type else ()
             give(Answer(answer.status, headers, answer.body))
+
+    def _queue(self, place: Place) -> str | None:
+        """Return the queue that a path stands for, if it has one."""
+        is_long = len(place.path) > HTTP_KNOWN_PLACE_MAX_CHARACTERS
+        return None if is_long else self._queue_at(place.path)
 
     def _forget(self, number: int) -> None:
         self._waiting.pop(number, None)

@@ -20,7 +20,7 @@ from openmsmq.client.messages.property import Kind, Property
 from openmsmq.model.identity import MessageId
 from openmsmq.model.limits import VOUCHER_DIGEST_BYTES
 from openmsmq.model.message import ACK_REQUEST_WORDS
-from openmsmq.runtime.http.conversation import Request
+from openmsmq.runtime.http.heads import Request
 
 PREFIX: Final = "msmq-"
 KEY: Final = "idempotency-key"

@@ -7,9 +7,8 @@ part says how long it is: by that it is cut, and the boundary has to follow.
 from __future__ import annotations
 
 import re
-from typing import Final
-
-import msgspec
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from openmsmq.model.identity import Guid
 from openmsmq.model.limits import PACKET_MAX_BYTES
@@ -17,6 +16,7 @@ from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.srmp.limits import ATTACHMENT_HEADER_MAX_BYTES, ENVELOPE_MAX_BYTES
 
 ENVELOPE_TYPE: Final = "text/xml"
+_ENVELOPE_TYPE: Final = ENVELOPE_TYPE.encode()
 _WHERE: Final = "attachment"
 _PARTS: Final = re.compile(
     r'multipart/related\s*(;[^"]*)?;\s*boundary="([^"\r\n]{1,70})"(.*)', re.I
@@ -26,9 +26,13 @@ _LENGTH: Final = re.compile(rb"[0-9]{1,8}")
 _PARTS_MAX_COUNT: Final = 3
 _TYPE_MAX_CHARACTERS: Final = 400
 _DELIMITER: Final = b"MSMQ - SOAP boundary, %d"
+_PART: Final = (
+    b"--%b\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n"
+    b"Content-Id: %b@%b\r\n\r\n"
+)
 
 
-class Compound(msgspec.Struct, frozen=True):
+class Compound(NamedTuple):
     """A message in its parts."""
 
     envelope: bytes
@@ -40,19 +44,12 @@ def read_compound(content_type: str, data: bytes) -> Compound:
     """Cut a message by what its header says of it."""
     if len(content_type) > _TYPE_MAX_CHARACTERS:
         raise DecodeError(_WHERE, 0, f"a type of content of {len(content_type)} characters")
-    if content_type.partition(";")[0].strip().lower() == ENVELOPE_TYPE:
+    boundary = _boundary_in(content_type)
+    if boundary is None:
         return Compound(_checked_envelope(data))
-    quoted = _PARTS.fullmatch(content_type)
-    bare = None if quoted is not None else _BARE.fullmatch(content_type)
-    if quoted is not None:
-        boundary = quoted[2]
-    elif bare is not None:
-        boundary = bare[1]
-    else:
-        raise DecodeError(_WHERE, 0, f"content of type {content_type[:80]!r}")
-    parts = _cut(data, b"--" + boundary.encode("utf-8", "replace"))
+    parts = _cut(data, boundary)
     kind, _, first = parts[0]
-    if kind.partition(b";")[0].strip().lower() != ENVELOPE_TYPE.encode():
+    if kind != _ENVELOPE_TYPE:
         raise DecodeError(_WHERE, 0, "the first part is no envelope")
     found: dict[str, bytes] = {}
     for _, name, content in parts[1:]:
@@ -67,23 +64,43 @@ def write_compound(compound: Compound, manager: Guid, number: int) -> tuple[str,
 
     `number` makes the boundary; another one is taken if that stands in the message.
     """
-    content = (compound.envelope, compound.body, compound.extension)
-    while any(_DELIMITER % number in part for part in content):
+    envelope, body, extension = compound
+    delimiter = _DELIMITER % number
+    while delimiter in envelope or delimiter in body or delimiter in extension:
         number += 1
-    boundary = b"--" + _DELIMITER % number
-    lines = [boundary, b"\r\nContent-Type: text/xml; charset=UTF-8\r\nContent-Length: "]
-    lines += (b"%d\r\n\r\n" % len(compound.envelope), compound.envelope)
-    for name, part in ((b"body", compound.body), (b"extension", compound.extension)):
-        if part or name == b"body":
-            lines += (
-                boundary,
-                b"\r\nContent-Type: application/octet-stream\r\nContent-Length: ",
-                b"%d\r\nContent-Id: %s@%s\r\n\r\n" % (len(part), name, str(manager).encode()),
-                part,
-            )
-    lines += (boundary, b"--\r\n")
-    text = boundary[2:].decode()
-    return f'multipart/related; boundary="{text}"; type=text/xml', b"".join(lines)
+        delimiter = _DELIMITER % number
+    text = str(manager).encode()
+    lines = [
+        b"--%b\r\nContent-Type: text/xml; charset=UTF-8\r\nContent-Length: %d\r\n\r\n"
+        % (delimiter, len(envelope)),
+        envelope,
+        _PART % (delimiter, len(body), b"body", text),
+        body,
+    ]
+    if extension:
+        lines += (_PART % (delimiter, len(extension), b"extension", text), extension)
+    lines.append(b"--%b--\r\n" % delimiter)
+    kind = f'multipart/related; boundary="{delimiter.decode()}"; type=text/xml'
+    return kind, b"".join(lines)
+
+
+@lru_cache(maxsize=64)
+def _boundary_in(content_type: str) -> bytes | None:
+    """Return what stands between parts; None for an envelope alone.
+
+    Who sends many messages has the same type of content for many of them.
+    """
+    if content_type.partition(";")[0].strip().lower() == ENVELOPE_TYPE:
+        return None
+    quoted = _PARTS.fullmatch(content_type)
+    bare = None if quoted is not None else _BARE.fullmatch(content_type)
+    if quoted is not None:
+        boundary = quoted[2]
+    elif bare is not None:
+        boundary = bare[1]
+    else:
+        raise DecodeError(_WHERE, 0, f"content of type {content_type[:80]!r}")
+    return b"--" + boundary.encode("utf-8", "replace")
 
 
 def _checked_envelope(data: bytes) -> bytes:
@@ -113,7 +130,10 @@ def _cut(data: bytes, boundary: bytes) -> list[tuple[bytes, str, bytes]]:
         end = data.find(b"\r\n\r\n", offset, offset + ATTACHMENT_HEADER_MAX_BYTES)
         if end < 0:
             raise DecodeError(_WHERE, offset, "a part without a header of at most 1 KiB")
-        kind, name, size = _header(data[offset:end], offset)
+        header = _header(data[offset:end])
+        if isinstance(header, str):
+            raise DecodeError(_WHERE, offset, header)
+        kind, name, size = header
         offset = end + 4
         if offset + size > len(data):
             raise DecodeError(_WHERE, offset, f"a part of {size} bytes that are not there")
@@ -121,17 +141,22 @@ def _cut(data: bytes, boundary: bytes) -> list[tuple[bytes, str, bytes]]:
         offset += size
 
 
-def _header(data: bytes, offset: int) -> tuple[bytes, str, int]:
-    """Return the type, the name and the size of a part."""
+@lru_cache(maxsize=256)
+def _header(data: bytes) -> tuple[bytes, str, int] | str:
+    """Return the type, the name and the size of a part, or what is wrong with it.
+
+    Parts of the same size have the same header, from one sender.
+    """
     found: dict[bytes, bytes] = {}
     for line in data.split(b"\r\n"):
         name, colon, value = line.partition(b":")
         key = name.strip().lower()
         if not colon or key in found:
-            raise DecodeError(_WHERE, offset, "a part whose header cannot be read")
+            return "a part whose header cannot be read"
         found[key] = value.strip()
     length = found.get(b"content-length", b"")
     if _LENGTH.fullmatch(length) is None or int(length) > PACKET_MAX_BYTES:
-        raise DecodeError(_WHERE, offset, "a part that does not say how long it is")
+        return "a part that does not say how long it is"
+    kind = found.get(b"content-type", b"").partition(b";")[0].strip().lower()
     id = found.get(b"content-id", b"").strip(b"<>").partition(b"@")[0].lower()
-    return found.get(b"content-type", b""), id.decode("ascii", "replace"), int(length)
+    return kind, id.decode("ascii", "replace"), int(length)

@@ -6,11 +6,12 @@ streams by the queue that they go to.
 
 from __future__ import annotations
 
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 import msgspec
 
-from openmsmq.model.identity import MessageId
+from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.limits import INFINITE_S
 from openmsmq.model.message import MessageClass, is_negative
 from openmsmq.wire.bodies.acknowledgments import BODY_BYTES, FinalAck, OrderAck
@@ -44,7 +45,7 @@ _HEADERS: Final = (("SOAPAction", SOAP_ACTION), ("Proxy-Accept", "NonInteractive
 _BOUNDARIES: Final = 100_000
 
 
-class Departing(msgspec.Struct, frozen=True):
+class Departing(NamedTuple):
     """A message as a request: where it goes, and what it says."""
 
     url: str
@@ -58,14 +59,31 @@ def departing(message: UserMessage, receipts_to: str) -> Departing:
     `receipts_to` is the URL for receipts of its stream, if it is the first of one.
     """
     envelope = envelope_of(message, receipts_to)
-    text = write_envelope(envelope)
-    kind, content = ENVELOPE_TYPE, text
-    if not envelope.is_receipt:
-        properties = message.properties
-        parts = Compound(text, _body(properties), properties.extension)
-        number = message.user.message_number % _BOUNDARIES
-        kind, content = write_compound(parts, message.user.source, number)
-    return Departing(sent_url(envelope.to), (("Content-Type", kind), *_HEADERS), content)
+    return request_of(message, envelope, write_envelope(envelope))
+
+
+def request_of(message: UserMessage, envelope: Envelope, text: bytes) -> Departing:
+    """Return the request with an envelope that is written."""
+    url = sent_url(envelope.to)
+    if envelope.is_receipt:
+        return Departing(url, _headers(ENVELOPE_TYPE), text)
+    properties = message.properties
+    parts = Compound(text, _body(properties), properties.extension)
+    return put_together(parts, url, message.user.source)
+
+
+def put_together(parts: Compound, url: str, source: Guid) -> Departing:
+    """Return the request with the parts of a message."""
+    # All messages of a queue manager have one boundary, if none of them has it in it: so all their
+    # requests have the same headers.
+    number = int.from_bytes(source[:4], "little") % _BOUNDARIES
+    kind, content = write_compound(parts, source, number)
+    return Departing(url, _headers(kind), content)
+
+
+@lru_cache(maxsize=64)
+def _headers(kind: str) -> tuple[tuple[str, str], ...]:
+    return ("Content-Type", kind), *_HEADERS
 
 
 def envelope_of(message: UserMessage, receipts_to: str) -> Envelope:

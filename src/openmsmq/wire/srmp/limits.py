@@ -15,11 +15,17 @@ ENVELOPE_DEPTH_MAX_COUNT: Final = 16
 ENVELOPE_ELEMENTS_MAX_COUNT: Final = 256
 """Elements of an envelope; those we know are 60. [ours]"""
 
+ENVELOPE_TAGS_MAX_COUNT: Final = 2 * ENVELOPE_ELEMENTS_MAX_COUNT
+"""Beginnings and ends of elements, and comments: so many `<` an envelope may have. [ours]"""
+
 ENVELOPE_ATTRIBUTES_MAX_COUNT: Final = 16
 """Attributes of one element of an envelope. [ours]"""
 
 ENVELOPE_NAMESPACES_MAX_COUNT: Final = 64
 """Namespaces that an envelope may declare, counted as often as it does. [ours]"""
+
+ENVELOPE_NAMESPACE_MAX_CHARACTERS: Final = 1_024
+"""One namespace: each element in it is kept with it before its name. [ours]"""
 
 ATTACHMENT_HEADER_MAX_BYTES: Final = 1_024
 """What stands before one part of a message in several parts. [ours]"""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
+from collections.abc import Iterable
 from typing import Final
+from xml.etree.ElementTree import Element
 
 from openmsmq.model.identity import Guid, MessageId
 from openmsmq.model.limits import (
@@ -34,7 +35,7 @@ from openmsmq.wire.srmp.envelope import (
     Stream,
     StreamReceipt,
 )
-from openmsmq.wire.srmp.xml_tree import Element, read_tree
+from openmsmq.wire.srmp.xml_tree import SEPARATOR, read_tree, text_in
 
 SOAP: Final = "http://schemas.xmlsoap.org/soap/envelope/"
 ROUTING: Final = "http://schemas.xmlsoap.org/rp/"
@@ -43,18 +44,32 @@ MSMQ: Final = "msmq.namespace.xml"
 LABEL_PREFIX: Final = "MSMQ:"
 
 _KNOWN: Final = {
-    "path": ROUTING,
-    "properties": SRMP,
-    "services": SRMP,
-    "stream": SRMP,
-    "deliveryreceipt": SRMP,
-    "commitmentreceipt": SRMP,
-    "streamreceipt": SRMP,
-    "msmq": MSMQ,
+    f"{namespace}{SEPARATOR}{name}": name
+    for namespace, names in (
+        (ROUTING, ("path",)),
+        (
+            SRMP,
+            (
+                "properties",
+                "services",
+                "stream",
+                "deliveryreceipt",
+                "commitmentreceipt",
+                "streamreceipt",
+            ),
+        ),
+        (MSMQ, ("msmq",)),
+    )
+    for name in names
 }
-"""The children of the header that are understood, and their namespaces."""
-_DIGITS: Final = re.compile(r"[0-9]{1,20}")
-_MUST: Final = f"{SOAP} mustUnderstand"
+"""The children of the header that are understood, in lower case, by what the parser calls them."""
+_ENVELOPE: Final = f"{SOAP}{SEPARATOR}Envelope"
+_HEADER: Final = f"{SOAP}{SEPARATOR}Header"
+_BODY: Final = f"{SOAP}{SEPARATOR}Body"
+_VIA: Final = f"{ROUTING}{SEPARATOR}via"
+_DIGITS_MAX_COUNT: Final = 20
+_MUST: Final = f"{SOAP}{SEPARATOR}mustUnderstand"
+_NO_CORRELATION_TEXT: Final = base64.b64encode(NO_CORRELATION).decode()
 _U16: Final = 0xFFFF
 _U32: Final = 0xFFFF_FFFF
 _U64: Final = 0xFFFF_FFFF_FFFF_FFFF
@@ -64,48 +79,61 @@ def _refused(where: str, problem: str) -> DecodeError:
     return DecodeError(where, 0, problem)
 
 
+def _name(tag: str) -> str:
+    """Return the name of an element without its namespace."""
+    return tag.rpartition(SEPARATOR)[2]
+
+
 class _Children:
-    """The children of an element, found by name."""
+    """The children of an element that are in a namespace, found by names in lower case."""
 
     def __init__(self, element: Element, namespace: str) -> None:
-        self._where = element.name
+        self._where = element.tag
         self._found: dict[str, Element] = {}
-        for child in element.children:
-            if child.namespace != namespace:
+        before = namespace + SEPARATOR
+        for child in element:
+            tag: str = child.tag
+            if not tag.startswith(before):
                 continue
-            name = child.name.lower()
+            name = tag[len(before) :].lower()
             if name in self._found:
-                raise _refused(element.name, f"two elements {child.name[:40]}")
+                if SEPARATOR in name:
+                    # It is the namespace that goes on: another one, which nobody knows.
+                    continue
+                raise _refused(_name(element.tag), f"two elements {_name(tag)[:40]}")
             self._found[name] = child
-        self._namespace = namespace
 
     def find(self, name: str) -> Element | None:
         """Return the child with a name, if it is there."""
-        return self._found.get(name.lower())
+        return self._found.get(name)
+
+    def each(self) -> Iterable[tuple[str, Element]]:
+        """Return all of them with their names, in their order."""
+        return self._found.items()
 
     def has(self, name: str) -> bool:
         """Whether there is a child with a name."""
-        return name.lower() in self._found
+        return name in self._found
 
     def need(self, name: str) -> Element:
         """Return the child with a name, which must be there."""
-        found = self.find(name)
+        found = self._found.get(name)
         if found is None:
-            raise _refused(self._where, f"no element {name}")
+            raise _refused(_name(self._where), f"no element {name}")
         return found
 
     def text(self, name: str) -> str:
         """Return the text of a child, which must be there, without white space around it."""
-        return self.need(name).text.strip()
+        return text_in(self.need(name)).strip()
 
     def text_or(self, name: str, default: str = "") -> str:
         """Return the text of a child, if it is there."""
-        found = self.find(name)
-        return default if found is None else found.text.strip()
+        found = self._found.get(name)
+        return default if found is None else text_in(found).strip()
 
     def number(self, name: str, limit: int, default: int | None = None) -> int:
         """Return the number in a child, up to a limit; without a default it must be there."""
-        if default is not None and not self.has(name):
+        if default is not None and name not in self._found:
             return default
         return _number(self.text(name), limit, name)
 
@@ -115,26 +143,26 @@ class _Children:
 
     def guid(self, name: str) -> Guid | None:
         """Return the identifier in a child, if it is there."""
-        return _guid(self.text(name), name) if self.has(name) else None
+        return _guid(self.text(name), name) if name in self._found else None
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return the names of queues in a child: there are so many as a list may have."""
-        found = self.text_or(name).split()
+        if name not in self._found:
+            return ()
+        found = self.text(name).split()
         if len(found) > FORMAT_NAME_MAX_COUNT:
             raise _refused(name, f"{len(found)} names; at most {FORMAT_NAME_MAX_COUNT}")
-        return tuple(_queue(text, name) for text in found)
+        return tuple([_queue(text, name) for text in found])
 
 
 def read_envelope(data: bytes) -> Envelope:
     """Read an envelope."""
     root = read_tree(data)
-    if (root.namespace, root.name) != (SOAP, "Envelope"):
-        raise _refused("envelope", f"an element {root.name[:40]}, not a SOAP envelope")
-    blocks = [(child.namespace, child.name) for child in root.children]
-    if blocks[:2] != [(SOAP, "Header"), (SOAP, "Body")]:
+    if root.tag != _ENVELOPE:
+        raise _refused("envelope", f"an element {_name(root.tag)[:40]}, not a SOAP envelope")
+    if len(root) < 2 or root[0].tag != _HEADER or root[1].tag != _BODY:
         raise _refused("envelope", "not a header with a body behind it")
-    header = root.children[0]
-    found = _understood(header)
+    found = _understood(root[0])
     msmq = found.get("msmq")
     path = found.get("path")
     properties = found.get("properties")
@@ -149,9 +177,9 @@ def read_envelope(data: bytes) -> Envelope:
     rest = None if msmq is None else _msmq(msmq)
     return Envelope(
         to=_queue(routing.text("to"), "to"),
-        expires_s=times.date("expiresAt"),
-        sent_s=times.date("sentAt") if times.has("sentAt") else None,
-        action=_action(routing.need("action").text),
+        expires_s=times.date("expiresat"),
+        sent_s=times.date("sentat") if times.has("sentat") else None,
+        action=_action(text_in(routing.need("action"))),
         id=NO_ID if rest is None else _own_id(routing.text("id"), rest.source),
         via=_via(routing.find("rev")),
         services=_services(found.get("services")),
@@ -166,21 +194,26 @@ def read_envelope(data: bytes) -> Envelope:
 def _understood(header: Element) -> dict[str, Element]:
     """Return the children of the header that are understood; refuse what must be and is not."""
     found: dict[str, Element] = {}
-    for child in header.children:
-        name = child.name.lower()
-        if _KNOWN.get(name) == child.namespace:
+    for child in header:
+        name = _KNOWN.get(child.tag)
+        if name is None:
+            namespace, separator, written = child.tag.rpartition(SEPARATOR)
+            name = _KNOWN.get(f"{namespace}{separator}{written.lower()}")
+        if name is not None:
             if name in found:
-                raise _refused("Header", f"two elements {child.name}")
+                raise _refused("Header", f"two elements {_name(child.tag)}")
             found[name] = child
-        elif child.attributes.get(_MUST, "0").strip() in ("1", "true"):
-            raise _refused("Header", f"{child.name[:40]} must be understood, and is not")
+        elif (child.get(_MUST) or "0").strip() in ("1", "true"):
+            raise _refused("Header", f"{_name(child.tag)[:40]} must be understood, and is not")
     return found
 
 
 def _number(text: str, limit: int, where: str) -> int:
-    if _DIGITS.fullmatch(text) is None or int(text) > limit:
-        raise _refused(where, f"{text[:30]!r} is no number from 0 to {limit}")
-    return int(text)
+    if len(text) <= _DIGITS_MAX_COUNT and text.isascii() and text.isdecimal():
+        found = int(text)
+        if found <= limit:
+            return found
+    raise _refused(where, f"{text[:30]!r} is no number from 0 to {limit}")
 
 
 def _guid(text: str, where: str) -> Guid:
@@ -220,10 +253,10 @@ def _own_id(text: str, source: Guid) -> MessageId:
 def _via(rev: Element | None) -> str:
     if rev is None:
         return ""
-    vias = [child for child in rev.children if child.name == "via"]
-    if len(vias) != 1 or vias[0].namespace != ROUTING:
+    vias = [child for child in rev if _name(child.tag) == "via"]
+    if len(vias) != 1 or vias[0].tag != _VIA:
         raise _refused("rev", f"{len(vias)} elements via, not one")
-    return _queue(vias[0].text.strip(), "via")
+    return _queue(text_in(vias[0]).strip(), "via")
 
 
 def _services(element: Element | None) -> Services | None:
@@ -232,19 +265,18 @@ def _services(element: Element | None) -> Services | None:
     found = _Children(element, SRMP)
     # Where two places are named, the last one counts for all receipts (S-17).
     send_to = [
-        _queue(_Children(child, SRMP).text("sendTo"), "sendTo")
-        for child in element.children
-        if child.namespace == SRMP
-        and child.name.lower() in ("deliveryreceiptrequest", "commitmentreceiptrequest")
+        _queue(_Children(child, SRMP).text("sendto"), "sendTo")
+        for name, child in found.each()
+        if name in ("deliveryreceiptrequest", "commitmentreceiptrequest")
     ]
-    asked = found.find("commitmentReceiptRequest")
+    asked = found.find("commitmentreceiptrequest")
     wanted = None if asked is None else _Children(asked, SRMP)
     return Services(
         durable=found.has("durable"),
-        delivery=found.has("deliveryReceiptRequest"),
+        delivery=found.has("deliveryreceiptrequest"),
         commitment=asked is not None,
-        positive=wanted is not None and wanted.has("positiveOnly"),
-        negative=wanted is not None and wanted.has("negativeOnly"),
+        positive=wanted is not None and wanted.has("positiveonly"),
+        negative=wanted is not None and wanted.has("negativeonly"),
         send_to=send_to[-1] if send_to else "",
     )
 
@@ -258,11 +290,11 @@ def _stream_id(text: str) -> tuple[Guid, int]:
 
 def _stream(element: Element) -> Stream:
     found = _Children(element, SRMP)
-    source, sequence = _stream_id(found.text("streamId"))
+    source, sequence = _stream_id(found.text("streamid"))
     start = found.find("start")
     receipts_to = ""
     if start is not None:
-        receipts_to = _queue(_Children(start, SRMP).text("sendReceiptsTo"), "sendReceiptsTo")
+        receipts_to = _queue(_Children(start, SRMP).text("sendreceiptsto"), "sendReceiptsTo")
     return Stream(
         source=source,
         sequence=sequence,
@@ -276,7 +308,7 @@ def _delivery_receipt(element: Element | None) -> DeliveryReceipt | None:
     if element is None:
         return None
     found = _Children(element, SRMP)
-    return DeliveryReceipt(found.date("receivedAt"), _message_id(found.text("id"), "id"))
+    return DeliveryReceipt(found.date("receivedat"), _message_id(found.text("id"), "id"))
 
 
 def _commitment_receipt(element: Element | None) -> CommitmentReceipt | None:
@@ -287,57 +319,60 @@ def _commitment_receipt(element: Element | None) -> CommitmentReceipt | None:
     if decision not in ("positive", "negative"):
         raise _refused("decision", f"{decision[:30]!r}, neither positive nor negative")
     id = _message_id(found.text("id"), "id")
-    return CommitmentReceipt(found.date("decidedAt"), decision == "positive", id)
+    return CommitmentReceipt(found.date("decidedat"), decision == "positive", id)
 
 
 def _stream_receipt(element: Element | None) -> StreamReceipt | None:
     if element is None:
         return None
     found = _Children(element, SRMP)
-    source, sequence = _stream_id(found.text("streamId"))
-    return StreamReceipt(source, sequence, found.number("lastOrdinal", _U32))
+    source, sequence = _stream_id(found.text("streamid"))
+    return StreamReceipt(source, sequence, found.number("lastordinal", _U32))
 
 
 def _msmq(element: Element) -> Msmq:
     found = _Children(element, MSMQ)
-    eod, provider = found.find("Eod"), found.find("Provider")
+    eod, provider = found.find("eod"), found.find("provider")
     ends = None if eod is None else _Children(eod, MSMQ)
-    source = found.guid("SourceQmGuid")
+    source = found.guid("sourceqmguid")
     if source is None:
         raise _refused("Msmq", "no element SourceQmGuid")
     return Msmq(
-        message_class=found.number("Class", _U16),
-        priority=found.number("Priority", PRIORITY_MAX_LEVEL),
-        body_type=found.number("BodyType", _U32),
+        message_class=found.number("class", _U16),
+        priority=found.number("priority", PRIORITY_MAX_LEVEL),
+        body_type=found.number("bodytype", _U32),
         source=source,
-        reach_by_s=found.date("TTrq"),
-        journal=found.has("Journal"),
-        dead_letter=found.has("DeadLetter"),
-        correlation=_correlation(found.find("Correlation")),
-        trace=found.has("Trace"),
-        connector_type=found.guid("ConnectorType"),
-        application_tag=found.number("App", _U32, 0),
-        hash_algorithm=found.number("HashAlgorithm", _U32, 0),
-        first=ends is not None and ends.has("First"),
-        last=ends is not None and ends.has("Last"),
-        connector_manager=None if ends is None else ends.guid("ConnectorId"),
+        reach_by_s=found.date("ttrq"),
+        journal=found.has("journal"),
+        dead_letter=found.has("deadletter"),
+        correlation=_correlation(found.find("correlation")),
+        trace=found.has("trace"),
+        connector_type=found.guid("connectortype"),
+        application_tag=found.number("app", _U32, 0),
+        hash_algorithm=found.number("hashalgorithm", _U32, 0),
+        first=ends is not None and ends.has("first"),
+        last=ends is not None and ends.has("last"),
+        connector_manager=None if ends is None else ends.guid("connectorid"),
         provider=None if provider is None else _provider(provider),
-        destinations=found.names("DestinationMqf"),
-        administration=found.names("AdminMqf"),
-        responses=found.names("ResponseMqf"),
+        destinations=found.names("destinationmqf"),
+        administration=found.names("adminmqf"),
+        responses=found.names("responsemqf"),
     )
 
 
 def _provider(element: Element) -> Provider:
     found = _Children(element, MSMQ)
-    return Provider(found.number("Type", _U32), found.text("Name"))
+    return Provider(found.number("type", _U32), found.text("name"))
 
 
 def _correlation(element: Element | None) -> bytes:
     if element is None:
         return NO_CORRELATION
+    text = text_in(element).strip()
+    if text == _NO_CORRELATION_TEXT:
+        return NO_CORRELATION
     try:
-        found = base64.b64decode(element.text.strip(), validate=True)
+        found = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise _refused("Correlation", "not base64") from None
     if len(found) != IDENTIFIER_BYTES:

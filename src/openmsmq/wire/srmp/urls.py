@@ -6,6 +6,7 @@ lower case. Other names stand in envelopes behind `MSMQ:`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -47,6 +48,7 @@ def url_of(name: QueueName) -> str:
     return f"{scheme.lower()}{colon}{rest}"
 
 
+@lru_cache(maxsize=256)
 def sent_url(url: str) -> str:
     """Return a URL as a request has it: what stands behind its `?` is left as it is."""
     path, mark, query = url.partition("?")

@@ -89,8 +89,8 @@ class Mailroom(Office):
         """The queue manager."""
         return self.driver.node.manager
 
-    def hand_in(self, envelope: Envelope, body: bytes = b"body", **parts: Any) -> int:
-        """Let a post come, and nothing follow yet."""
+    def made(self, envelope: Envelope, body: bytes = b"body", **parts: Any) -> ReceivedPost:
+        """Return a post as it comes from a stranger."""
         self._last_number += 1
         path = envelope.to.partition("://")[2].partition("/")[2]
         queue = path.partition("?")[0].replace("msmq/", "").replace("/", "\\")
@@ -100,20 +100,25 @@ class Mailroom(Office):
         post = ReceivedPost(
             self._last_number, queue, f"/{path}", "alpha", {"content-type": kind}, content, STRANGER
         )
-        self.manager.post_received(structs.replace(post, **parts), self.driver.now)
-        return self._last_number
+        return structs.replace(post, **parts)
+
+    def hand_in(self, envelope: Envelope, body: bytes = b"body", **parts: Any) -> int:
+        """Let a post come, and nothing follow yet."""
+        post = self.made(envelope, body, **parts)
+        self.manager.posts_received([post], self.driver.now)
+        return post.number
+
+    def hand_over(self, posts: list[ReceivedPost], fail: int = 0) -> list[int]:
+        """Let posts come together; gives the statuses of their answers."""
+        self.manager.posts_received(posts, self.driver.now)
+        self.driver.pump(fail=fail)
+        answers = [output for output in self.driver.seen if isinstance(output, PostAnswer)]
+        found = {answer.number: answer.status for answer in answers}
+        return [found[post.number] for post in posts]
 
     def post(self, envelope: Envelope, body: bytes = b"body", fail: int = 0, **parts: Any) -> int:
         """Post something; gives the status of the answer."""
-        number = self.hand_in(envelope, body, **parts)
-        self.driver.pump(fail=fail)
-        found = [
-            output.status
-            for output in self.driver.seen
-            if isinstance(output, PostAnswer) and output.number == number
-        ]
-        assert len(found) == 1, f"{len(found)} answers"
-        return found[0]
+        return self.hand_over([self.made(envelope, body, **parts)], fail)[0]
 
     def posted(self) -> list[OutgoingPost]:
         """What was posted from here since the last look."""

@@ -592,3 +592,56 @@ def test_what_came_is_remembered_over_a_crash(room: Mailroom) -> None:
     room.crash()
     assert [room.post(message(7)), room.post(message(8))] == [200, 200]
     assert len(room.bodies()) == 2
+
+
+# Posts that come together.
+
+
+def test_posts_of_one_turn_are_answered_by_one_write(room: Mailroom) -> None:
+    node = room.driver.node
+    posts = [room.made(message(number), b"%d" % number) for number in (7, 8, 9)]
+    room.manager.posts_received(posts, room.driver.now)
+    (persist,) = [output for output in node.take() if isinstance(output, Persist)]
+    assert node.take() == []
+    assert node.commit(persist, room.driver.now)
+    assert [each for each in node.take() if isinstance(each, PostAnswer)] == [
+        PostAnswer(post.number, 200) for post in posts
+    ]
+    assert room.bodies() == [b"7", b"8", b"9"]
+
+
+def test_each_of_them_is_judged_by_itself(room: Mailroom) -> None:
+    posts = [
+        room.made(message(7), b"first"),
+        structs.replace(room.made(message(8)), body=b"nonsense"),
+        room.made(message(7), b"again"),
+        room.made(message(9), b"of another", address="10.0.0.8"),
+        room.made(of_stream(1, start=True), b"of a stream"),
+        room.made(message(10, to=ORDERS_URL + "x"), b"elsewhere"),
+        room.made(message(11), b"last"),
+    ]
+    assert room.hand_over(posts) == [200, 400, 200, 200, 200, 400, 200]
+    assert room.bodies() == [b"first", b"of another", b"last"]
+    assert room.bodies(LEDGER) == [b"of a stream"]
+
+
+def test_what_the_disk_refuses_of_them_all_senders_keep(room: Mailroom) -> None:
+    posts = [room.made(message(number)) for number in (7, 8)]
+    assert room.hand_over(posts, fail=1) == [500, 500]
+    assert room.bodies() == []
+    assert room.hand_over([room.made(message(number)) for number in (7, 8)]) == [200, 200]
+    assert len(room.bodies()) == 2
+
+
+def test_where_room_ends_among_them_those_before_are_taken() -> None:
+    room = Mailroom(quota_kb=64)
+    posts = [room.made(message(number), bytes(6_000)) for number in range(7, 27)]
+    found = room.hand_over(posts)
+    count = len(room.bodies())
+    assert 0 < count < len(posts)
+    assert found == [200] * count + [500] * (len(posts) - count)
+
+
+def test_while_the_queue_manager_is_offline_all_are_to_come_again() -> None:
+    room = Mailroom(http=HttpConfig())
+    assert room.hand_over([room.made(message(number)) for number in (7, 8)]) == [500, 500]

@@ -5,13 +5,21 @@ from __future__ import annotations
 import itertools
 import re
 
+import h11
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openmsmq.runtime.http import heads
 from openmsmq.runtime.http.answers import Answer, problem
-from openmsmq.runtime.http.conversation import Conversation, Head, Phase, Request
-from openmsmq.runtime.limits import HTTP_HEAD_MAX_BYTES, HTTP_PIPELINED_MAX_COUNT
+from openmsmq.runtime.http.conversation import Conversation, Phase
+from openmsmq.runtime.http.heads import Head, Request, known_head
+from openmsmq.runtime.limits import (
+    HTTP_HEAD_MAX_BYTES,
+    HTTP_KNOWN_HEAD_MAX_BYTES,
+    HTTP_KNOWN_HEADS_MAX_COUNT,
+    HTTP_PIPELINED_MAX_COUNT,
+)
 
 
 def conversation(refused: frozenset[str] = frozenset()) -> Conversation:
@@ -152,4 +160,99 @@ def test_at_the_end_what_is_whole_is_answered() -> None:
     assert (it.phase, it.under_way, it.held_bytes) == (Phase.OVER, [1], 1)
     it.answer(found.head.number, Answer(201))
     assert statuses(it.take_output()) == [201]
+    assert it.is_over
+
+
+# Heads that come again.
+
+
+KNOWN = post(7, b"ab", "/known")
+HEAD = KNOWN.removesuffix(b"ab")
+
+
+def test_the_same_head_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def new_parser() -> h11.Connection:
+        made.append(len(made))
+        return h11.Connection(h11.SERVER)
+
+    monkeypatch.setattr(heads, "new_parser", new_parser)
+    it = conversation()
+    path = "/read-once"
+    found = it.received(b"".join(post(0, b"%d" % number, path) for number in range(5)))
+    assert [(each.head.number, each.body) for each in found] == [
+        (number + 1, b"%d" % number) for number in range(5)
+    ]
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "Connection: close\r\n",
+        "Expect: 100-continue\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Upgrade: x\r\nConnection: upgrade\r\n",
+        "Content-Length: 3\r\n",
+        "X: y\r\nX: z\r\n",
+    ],
+)
+def test_a_head_that_says_more_than_how_long_it_is_is_not_known(extra: str) -> None:
+    head = post(7, b"ab", extra=extra).removesuffix(b"ab")
+    assert known_head(head) is None
+    for other in (head.replace(b"1.1", b"1.0"), b"HEAD" + HEAD[4:], HEAD[:-1], HEAD + b"a"):
+        assert known_head(other) is None
+    found = known_head(HEAD)
+    assert found is not None
+    assert (found.target, found.length, found.headers["host"]) == ("/known", 2, "a")
+
+
+def test_what_is_remembered_has_a_bound_and_no_secrets() -> None:
+    for number in range(HTTP_KNOWN_HEADS_MAX_COUNT + 5):
+        assert known_head(post(number)) is not None
+    assert len(heads.known_heads) == HTTP_KNOWN_HEADS_MAX_COUNT
+    for secret in ("Authorization: Bearer s3cret\r\n", "COOKIE: s3cret\r\n"):
+        assert known_head(post(1, extra=secret)) is not None
+    assert not any(b"s3cret" in each for each in heads.known_heads)
+    # One that is longer is read where it stands, every time.
+    long = post(1, extra=f"X: {'y' * HTTP_KNOWN_HEAD_MAX_BYTES}\r\n")
+    assert len(conversation().received(long)) == 1
+    assert long not in heads.known_heads
+
+
+def test_an_answer_is_the_same_whoever_has_read_the_head() -> None:
+    told = []
+    for extra in ("X: y\r\n", f"X: {'y' * HTTP_KNOWN_HEAD_MAX_BYTES}\r\n"):
+        out = b""
+        it = conversation()
+        for number in (1, 2):
+            it.received(post(number, b"ab", extra=extra))
+            if number == 2:
+                it.finish()
+            it.answer(number, Answer(202, (("X-Y", "z"),), b"body"))
+            out += it.take_output()
+        told.append(out)
+    assert told[0] == told[1]
+    assert told[0].count(b"Connection: close") == 1
+
+
+def test_who_hangs_up_within_a_body_is_told() -> None:
+    it = conversation()
+    it.received(KNOWN[:-1])
+    assert it.received(b"") == []
+    assert statuses(it.take_output()) == [400]
+    assert (it.is_over, it.held_bytes) == (True, 0)
+
+
+def test_who_hangs_up_while_too_many_wait_is_heard_when_they_are_answered() -> None:
+    it = conversation()
+    count = HTTP_PIPELINED_MAX_COUNT + 1
+    assert len(it.received(KNOWN * count)) == count - 1
+    assert it.received(b"") == []
+    for number in range(1, count):
+        it.answer(number, Answer(200))
+    assert [each.head.number for each in it.go_on()] == [count]
+    it.answer(count, Answer(200))
+    assert statuses(it.take_output()) == [200] * count
     assert it.is_over

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openmsmq.runtime.http.conversation import Head
+from openmsmq.runtime.http.heads import Head
 from openmsmq.runtime.http.routes import Proxies, Visitor
 from openmsmq.runtime.limits import HTTP_PROXIES_MAX_COUNT
 

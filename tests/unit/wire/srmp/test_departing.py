@@ -203,7 +203,7 @@ def test_receipts_are_wanted_at_urls() -> None:
 def test_a_body_is_a_part_behind_the_envelope() -> None:
     request = departing(MESSAGE, "")
     kind = dict(request.headers)["Content-Type"]
-    assert kind.startswith('multipart/related; boundary="MSMQ - SOAP boundary, ')
-    assert kind.endswith("; type=text/xml")
+    boundary = "MSMQ - SOAP boundary, 96922"
+    assert kind == f'multipart/related; boundary="{boundary}"; type=text/xml'
     assert read_compound(kind, request.content).body == b"body"
-    assert request.content.endswith(b"\r\n\r\nbody--MSMQ - SOAP boundary, 26626--\r\n")
+    assert request.content.endswith(f"\r\n\r\nbody--{boundary}--\r\n".encode())

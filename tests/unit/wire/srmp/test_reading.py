@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from openmsmq.model.identity import NIL_GUID, Guid, MessageId
@@ -152,6 +154,8 @@ def test_elements_that_nobody_needs_are_passed_over() -> None:
         pytest.param(b"<?xml-stylesheet a?>" + simple(), "instruction", id="instruction"),
         pytest.param(b"<a>" * 17 + b"</a>" * 17, "deep", id="deep"),
         pytest.param(b"<a>" + b"<b/>" * 300 + b"</a>", "elements", id="many"),
+        pytest.param(b"<a>" + b"<!---->" * 511 + b"</a>", "512 tags", id="comments"),
+        pytest.param(b'<a xmlns="' + b"b" * 1025 + b'"/>', "of 1025 characters", id="namespace"),
         pytest.param(
             b"<a " + b" ".join(b'b%d="c"' % at for at in range(17)) + b"/>", "attributes", id="attr"
         ),
@@ -195,6 +199,30 @@ def test_elements_that_nobody_needs_are_passed_over() -> None:
 def test_what_is_no_envelope_is_refused(data: bytes, problem: str) -> None:
     with pytest.raises(DecodeError, match=problem):
         read_envelope(data)
+
+
+def test_as_many_as_may_be_are_read() -> None:
+    more = '<b c="d"/>' * 200 + "<!---->" * 50
+    spaces = "".join(f' xmlns:n{at}="{"n" * 1024}"' for at in range(4))
+    attributes = "".join(f' a{at}="b"' for at in range(16))
+    found = read_envelope(simple(extra=f"<x{spaces}{attributes}>{more}</x>"))
+    assert found == read_envelope(simple())
+
+
+def test_text_is_all_that_stands_right_in_an_element() -> None:
+    found = read_envelope(simple(path="<rev><via>http://<x>no</x>a/<!-- -->msmq<x/>/q</via></rev>"))
+    assert found.via == "http://a/msmq/q"
+
+
+def test_a_text_leaves_nothing_to_the_collector_of_garbage() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(100):
+            read_envelope(simple())
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_namespace_need_not_be_written_as_in_the_examples() -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.runtime.config.errors import ConfigError
-from openmsmq.runtime.http.sending.lane import BadUrl, Lane, LaneOptions, LanePort, Target, read_url
+from openmsmq.runtime.http.sending.lane import Lane
+from openmsmq.runtime.http.sending.targets import BadUrl, LaneOptions, LanePort, Target, read_url
 from openmsmq.runtime.limits import (
     HTTP_LANES_MAX_COUNT,
     HTTP_POSTS_WAITING_MAX_BYTES,
@@ -135,8 +136,8 @@ class HttpClient:
             key = str(self._data / table.send_key) if table.send_key else None
             try:
                 context.load_cert_chain(str(self._data / table.send_cert), key)
-            except (OSError, ssl.SSLError) as error:
+            except (OSError, ssl.SSLError) as problem:
                 raise ConfigError(
-                    f"cannot use [http] send_cert = {table.send_cert!r}: {tls_reason(error)}"
+                    f"cannot use [http] send_cert = {table.send_cert!r}: {tls_reason(problem)}"
                 ) from None
         return context

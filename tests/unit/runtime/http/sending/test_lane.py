@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
+import h11
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from openmsmq.protocol.posts import OutgoingPost, PostFailure
 from openmsmq.runtime.config.doors.http_table import HttpTable
 from openmsmq.runtime.http.sending.client import HttpClient
-from openmsmq.runtime.http.sending.lane import BadUrl, read_url
-from openmsmq.runtime.limits import HTTP_ANSWER_MAX_BYTES
+from openmsmq.runtime.http.sending.exchange import Answers, written
+from openmsmq.runtime.http.sending.targets import BadUrl, read_url
+from openmsmq.runtime.limits import HTTP_ANSWER_KNOWN_MAX_BYTES, HTTP_ANSWER_MAX_BYTES
 from tests.runtime.session_certificates import Identity
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -267,3 +272,84 @@ def test_a_host_is_said_as_urls_have_it() -> None:
         read_url("http://example.com/a")[0],
         "/a?b=c",
     )
+
+
+# Answers that come again.
+
+
+OTHER = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno"
+
+
+@given(
+    st.lists(st.sampled_from([OK, OTHER, OK.replace(b"OK", b"Fine")]), max_size=8),
+    st.lists(st.integers(0, 400), max_size=6),
+)
+def test_answers_are_the_same_however_they_are_cut(sent: list[bytes], cuts: list[int]) -> None:
+    data, answers, found = b"".join(sent), Answers(), []
+    places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
+    for start, stop in itertools.pairwise(places):
+        piece, at = data[start:stop], 0
+        while at < len(piece):
+            end = answers.read(piece, at)
+            if end is None:
+                break
+            at = end
+            found.append((answers.status, answers.body, answers.closes))
+    assert found == [(400, b"no", False) if each is OTHER else (200, b"", False) for each in sent]
+
+
+def test_the_same_answer_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, data = Answers(), OK * 3
+    assert answers.read(data, 0) == len(OK)
+
+    def read_again(*_: object, **__: object) -> None:
+        raise AssertionError("it is read again")
+
+    monkeypatch.setattr(h11, "Connection", read_again)
+    assert answers.read(data, len(OK)) == 2 * len(OK)
+    assert answers.read(data, 2 * len(OK)) == 3 * len(OK)
+    with pytest.raises(AssertionError, match="read again"):
+        answers.read(OTHER, 0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        CLOSING,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: %b\r\n\r\n"
+        % (b"y" * HTTP_ANSWER_KNOWN_MAX_BYTES),
+    ],
+    ids=["closes", "long"],
+)
+def test_not_every_answer_is_remembered(answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    connection = h11.Connection
+
+    def new(*arguments: object, **options: object) -> h11.Connection:
+        made.append(arguments)
+        return connection(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(h11, "Connection", new)
+    answers = Answers()
+    for _ in range(2):
+        assert answers.read(answer, 0) == len(answer)
+        assert answers.closes is (answer == CLOSING)
+    assert len(made) == 2
+
+
+def test_a_post_says_how_long_it_is() -> None:
+    headers = (("Content-Type", "text/xml"), ("proxy-accept", "x"))
+    for body in (b"", b"ab", b"abc"):
+        text = written("a:80", "/q?x=y", headers, body, proxy_accept=True)
+        it = h11.Connection(h11.SERVER)
+        it.receive_data(text)
+        request = it.next_event()
+        assert isinstance(request, h11.Request)
+        assert dict(request.headers)[b"content-length"] == b"%d" % len(body)
+        assert [value for name, value in request.headers if name == b"proxy-accept"] == [
+            b"NonInteractiveClient"
+        ]
+        assert text.endswith(b"\r\n\r\n" + body)
+    # What would be two headers is none.
+    with pytest.raises(h11.LocalProtocolError):
+        written("a", "/", (("X", "y\r\nZ: 1"),), b"", proxy_accept=False)
