@@ -20,7 +20,8 @@ from bench.peers.pair import BODY, Gate, Job
 from bench.peers.process import HOST, free_port
 from openmsmq.client.managing.proving import protection
 from openmsmq.model.identity import NIL_GUID
-from openmsmq.protocol.rpc.client import Bound, ClientAssociation, ClientOutput, Failed, Returned
+from openmsmq.protocol.rpc.client import ClientAssociation
+from openmsmq.protocol.rpc.client_states import Bound, ClientOutput, Failed, Returned
 from openmsmq.protocol.rpc.states import Written
 from openmsmq.runtime.api.accounts import ACCOUNTS_FILE, add_account
 from openmsmq.security.authentication.initiators import credentials_of

@@ -17,8 +17,8 @@ from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.headers.user import OVER_HTTP, UserHeader
 from openmsmq.wire.message_bytes import for_remote_reader, user_flags
 from openmsmq.wire.packets import UserMessage, decode, encode
-from openmsmq.wire.rpc.message_packets import Standing, joined, read, sections, write
-from openmsmq.wire.rpc.remote_read import Section
+from openmsmq.wire.rpc.message_packets import joined, read, sections, write
+from openmsmq.wire.rpc.remote_read import Section, Standing
 from tests.strategies.messages import Draft
 
 MANAGER = Guid.parse("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee")

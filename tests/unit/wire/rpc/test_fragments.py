@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openmsmq.model.limits import RPC_BIND_MAX_BYTES, RPC_FRAGMENT_MAX_BYTES
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.rpc.fragment_buffer import FragmentBuffer, TooLong
+from openmsmq.wire.rpc.fragments import FragmentBuffer, TooLong
 from openmsmq.wire.rpc.pdus import WHOLE, Header, PduType, Request, write
 
 FRAGMENTS = st.lists(
