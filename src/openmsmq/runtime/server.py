@@ -254,7 +254,8 @@ class Pump:
         if self._broken or (self.primary is not None and not self.primary.may_answer()):
             return
         is_wanted, self._is_wanted = self._is_wanted, False
-        self._afterwards = afterwards = []
+        afterwards: list[tuple[_Take, list[Answer]]] = []
+        self._afterwards = afterwards
         try:
             with_strangers = self.network.sessions.take_waiting()
             if self._broken:
