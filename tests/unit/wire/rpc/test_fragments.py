@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.model.limits import RPC_BIND_MAX_BYTES, RPC_FRAGMENT_MAX_BYTES
-from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.rpc.fragments import FragmentBuffer, TooLong
-from openmsmq.wire.rpc.pdus import WHOLE, Header, PduType, Request, write
+from openmsmq.wire.errors import DecodeError, EncodeError
+from openmsmq.wire.rpc.fragments import (
+    FragmentBuffer,
+    TooLong,
+    read_body,
+    read_header,
+    read_request,
+    request_head,
+    response_head,
+    trailer,
+)
+from openmsmq.wire.rpc.pdus import WHOLE, Header, PduType, Request, Response, Verifier, write
 
 FRAGMENTS = st.lists(
     st.builds(
@@ -53,3 +62,51 @@ def test_a_length_that_is_too_short_is_refused() -> None:
     buffer.feed(Header(PduType.REQUEST, WHOLE, 15, 0, 1).encode())
     with pytest.raises(DecodeError):
         list(buffer.fragments())
+
+
+WORDS = st.integers(0, 0xFFFF)
+LONGS = st.integers(0, 0xFFFF_FFFF)
+OCTETS = st.integers(0, 255)
+
+
+@given(OCTETS, LONGS, LONGS, WORDS, WORDS, st.binary(max_size=40))
+def test_what_stands_around_a_stub_is_what_a_fragment_has_there(
+    flags: int, call: int, hint: int, context: int, operation: int, stub: bytes
+) -> None:
+    verifier = Verifier(10, 6, 1, bytes(16), 3)
+    behind = trailer(10, 6, 1, 3) + bytes(16)
+    length = 24 + len(stub) + len(behind)
+    asked = write(PduType.REQUEST, call, Request(context, operation, stub, hint), verifier, flags)
+    assert request_head(flags, length, 16, call, hint, context, operation) + stub + behind == asked
+    given_ = Response(context, stub, hint, operation & 0xFF)
+    said = write(PduType.RESPONSE, call, given_, verifier, flags)
+    head = response_head(flags, length, 16, call, hint, context, operation & 0xFF)
+    assert head + stub + behind == said
+
+
+def test_what_does_not_fit_is_not_written() -> None:
+    for write_head in (request_head, response_head):
+        with pytest.raises(EncodeError):
+            write_head(0, 0x1_0000, 0, 1, 0, 0, 0)
+    with pytest.raises(EncodeError):
+        trailer(256, 0, 0, 0)
+
+
+@given(st.binary(max_size=60), OCTETS, st.integers(16, 70), st.integers(0, 40))
+def test_the_fields_of_a_call_are_refused_where_its_body_is(
+    rest: bytes, flags: int, length: int, auth_length: int
+) -> None:
+    data = Header(PduType.REQUEST, flags, length, auth_length, 7).encode() + rest
+    header = read_header(data)
+    problem, body = "", None
+    try:
+        body = read_body(header, data)
+    except DecodeError as error:
+        problem = str(error)
+    if body is None:
+        with pytest.raises(DecodeError) as found:
+            read_request(header, data)
+        assert str(found.value) == problem
+    else:
+        assert isinstance(body, Request)
+        assert read_request(header, data) == (body.hint, body.context, body.operation)
