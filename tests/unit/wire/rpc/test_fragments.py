@@ -18,7 +18,7 @@ from openmsmq.wire.rpc.fragments import (
     response_head,
     trailer,
 )
-from openmsmq.wire.rpc.pdus import WHOLE, Header, PduType, Request, Response, Verifier, write
+from openmsmq.wire.rpc.pdus import WHOLE, Flag, Header, PduType, Request, Response, Verifier, write
 
 FRAGMENTS = st.lists(
     st.builds(
@@ -110,3 +110,11 @@ def test_the_fields_of_a_call_are_refused_where_its_body_is(
     else:
         assert isinstance(body, Request)
         assert read_request(header, data) == (body.hint, body.context, body.operation)
+
+
+def test_a_call_that_ends_inside_its_object_is_refused() -> None:
+    data = Header(PduType.REQUEST, WHOLE | Flag.OBJECT, 39, 0, 7).encode() + bytes(40)
+    header = read_header(data)
+    for read in (read_request, read_body):
+        with pytest.raises(DecodeError):
+            read(header, data)
