@@ -18,6 +18,7 @@ from openmsmq.remote.services import Service
 from openmsmq.runtime.api.audit import AuditLog
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.logs import EventLog
+from openmsmq.runtime.rpc import desk
 from openmsmq.runtime.rpc.desk import PumpCounter
 from openmsmq.runtime.server import Pump
 from openmsmq.runtime.service import Server
@@ -304,3 +305,91 @@ def test_an_interface_that_is_not_offered_is_unknown() -> None:
     arrived = CallArrived(1, strange, 0, b"", ALICE)
     at_work(lambda office: office.desk.call(line, 1, arrived))
     assert line.answers == [(1, Status.UNKNOWN_INTERFACE)]
+
+
+class Sleeper:
+    """What a clerk is to its counter, as far as it is woken."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.woken_ms: list[int] = []
+
+    def wake(self) -> None:
+        self.woken_ms.append(desk.read_clocks().ticks_ms)
+
+
+class Loop:
+    """The timers of a loop, and a clock that a test sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_ms = 0
+        self.timers: list[tuple[int, Callable[[], None]]] = []
+        self.cancelled_count = 0
+        monkeypatch.setattr(desk, "read_clocks", lambda: Instant(self.now_ms, 0))
+        monkeypatch.setattr(asyncio, "get_running_loop", lambda: self)
+
+    def call_later(self, delay_s: float, act: Callable[[], None]) -> Loop:
+        self.timers.append((self.now_ms + round(delay_s * 1000), act))
+        return self
+
+    def cancel(self) -> None:
+        self.timers.clear()
+        self.cancelled_count += 1
+
+    def go_to(self, now_ms: int) -> None:
+        while self.timers and min(due for due, _ in self.timers) <= now_ms:
+            timer = min(self.timers, key=lambda each: each[0])
+            self.timers.remove(timer)
+            self.now_ms = timer[0]
+            timer[1]()
+        self.now_ms = now_ms
+
+
+def counter_of(sleeper: Sleeper) -> PumpCounter:
+    return PumpCounter(sleeper, ALICE, "", None, AuditLog(None))  # type: ignore[arg-type]
+
+
+def test_a_clerk_is_woken_at_the_last_moment_that_it_has_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, sleeper = Loop(monkeypatch), Sleeper()
+    counter = counter_of(sleeper)
+    counter.wake_at(100)
+    counter.wake_at(250)
+    loop.go_to(1_000)
+    assert sleeper.woken_ms == [250]
+    counter.wake_at(3_000)
+    counter.wake_at(2_000)
+    loop.go_to(2_500)
+    assert sleeper.woken_ms == [250, 2_000]
+
+
+def test_moments_that_move_on_leave_the_timer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, sleeper = Loop(monkeypatch), Sleeper()
+    counter = counter_of(sleeper)
+    for due_ms in range(100, 1_000):
+        counter.wake_at(due_ms)
+    assert (len(loop.timers), loop.cancelled_count) == (1, 0)
+    counter.wake_at(None)
+    loop.go_to(5_000)
+    assert sleeper.woken_ms == []
+    assert loop.timers == []
+
+
+def test_who_leaves_is_not_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, sleeper = Loop(monkeypatch), Sleeper()
+    counter = counter_of(sleeper)
+    counter.wake_at(100)
+    counter.leave()
+    loop.go_to(5_000)
+    assert sleeper.woken_ms == []
+
+
+def test_answers_between_turns_are_taken_too() -> None:
+    taken: list[api.Answer] = []
+    answers = [api.Answer(1, api.Done())]
+    at_work(
+        lambda office: office.pump.after_turn(taken.extend, answers),
+        lambda _: None,
+    )
+    assert taken == answers
