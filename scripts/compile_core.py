@@ -35,6 +35,7 @@ COMPILED = [
     "runtime/server.py",
     "security/authentication/ntlm/keys.py",
     "security/authentication/ntlm/protection.py",
+    "storage/bundles/stretches.py",
     "storage/keys.py",
     "storage/memtable.py",
     "wire/extensions.py",

@@ -39,7 +39,7 @@ from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
 from openmsmq.storage.layout import ADVICE
 from openmsmq.storage.pages import find_damage
-from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFull
+from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFull, Stretch
 
 KEY_MAX_BYTES: Final = 511
 """Longest key that LMDB takes."""
@@ -261,6 +261,15 @@ class Base:
         except lmdb.Error as error:
             raise self._explain(error, "read") from error
 
+    def stretch(self, start: bytes, stop: bytes, count_max: int, bytes_max: int) -> Stretch | None:
+        """Return the first records of a range if they are in a bundle; None if they are not."""
+        if self._bundles is None or start >= stop:
+            return None
+        try:
+            return self._bundles.stretch((start, stop), (count_max, bytes_max), self._next_single)
+        except lmdb.Error as error:
+            raise self._explain(error, "read") from error
+
     def _single(
         self,
         start: bytes,
@@ -329,6 +338,9 @@ class Base:
             # Between two pages the caller has not read anything, so the cursor stands at the end.
             there = cursor.prev() if reverse else cursor.next()
 
+    def _next_single(self, key: bytes) -> bytes | None:
+        return self._cursor.key() if self._cursor.set_range(key) else None
+
     def _seek_last(self, stop: bytes) -> bool:
         return self._cursor.prev() if self._cursor.set_range(stop) else self._cursor.last()
 
@@ -378,7 +390,7 @@ class Base:
             work = rewriting.rewriting_of(
                 changes,
                 self._bundles,
-                lambda key: self._cursor.key() if self._cursor.set_range(key) else None,
+                self._next_single,
             )
         except lmdb.Error as error:
             raise self._explain(error, "read") from error
