@@ -43,6 +43,7 @@ COMPILED = [
     "runtime/server.py",
     "security/authentication/ntlm/*.py",
     "security/authentication/spnego/*.py",
+    "storage/bundles/stretches.py",
     "storage/keys.py",
     "storage/memtable.py",
     "wire/extensions.py",

@@ -18,6 +18,7 @@ from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore, open_s
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.memory import MemoryStore
 from openmsmq.storage.port import Batch, Store, StoreFailed, StoreFull, Taken
+from tests.stretches import records_in, within
 
 
 class Subject(Protocol):
@@ -257,6 +258,14 @@ class StoreMachine(RuleBasedStateMachine):
         inside = [item for item in self.visible().items() if start <= item[0] < stop]
         assert found == sorted(inside, reverse=reverse)[:limit]
         return found
+
+    @rule(start=bounds, stop=bounds, limit=st.integers(1, 60), size=st.integers(1, 5000))
+    def stretch(self, start: bytes, stop: bytes, limit: int, size: int) -> None:
+        found = self.subject.store.stretch(start, stop, limit, size)
+        if found is not None:
+            inside = sorted(item for item in self.visible().items() if start <= item[0] < stop)
+            taken = records_in(found)
+            assert taken == within(inside, limit, size)[: len(taken)] != []
 
     @rule(key=keys)
     def get(self, key: bytes) -> None:

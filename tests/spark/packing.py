@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+import msgspec
+
 from openmsmq.api.messages import PLACE_FORMAT, Packets
 
 Place = tuple[int, int, int, int]
@@ -22,7 +24,7 @@ def pack(
     places = places or [SOME_PLACE] * len(packets)
     lookup_ids = lookup_ids or [4 << 56 | number for number in range(1, len(packets) + 1)]
     entries = [
-        struct.pack(PLACE_FORMAT, *place) + packet
+        msgspec.msgpack.encode(struct.pack(PLACE_FORMAT, *place) + packet)
         for place, packet in zip(places, packets, strict=True)
     ]
     return Packets(

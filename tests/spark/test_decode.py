@@ -325,24 +325,24 @@ def test_only_the_columns_asked_for_are_given_in_their_order(raw, columns):
     ("starts", "ends"),
     [
         ([0, 2], [3, 5]),
-        ([0, 30], [4, 34]),
+        ([0, 30], [4, 36]),
         ([-1, 4], [3, 8]),
         ([4, 0], [8, 4]),
         ([4, 8], [0, 4]),
-        ([0, 4], [2, 33]),
+        ([0, 4], [2, 35]),
         ([0, 2], [3, 4]),
     ],
 )
 def test_parts_outside_their_messages_are_not_gathered(starts, ends):
-    packed = Packed(Packets(bytes(8), b"\x20\0\0\0", bytes(32)))
+    packed = Packed(Packets(bytes(8), b"\x22\0\0\0", bytes(34)))
     with pytest.raises(AssertionError, match="outside"):
         packed.gather(np.array(starts), np.array(ends), pa.binary())
 
 
 @pytest.mark.parametrize("sizes", [[0, 0], [3, 3], [3, 0, 4], [5]])
 def test_parts_of_any_sizes_are_gathered(sizes):
-    data = bytes(range(32))
-    packed = Packed(Packets(bytes(8), b"\x20\0\0\0", data))
+    data = bytes(range(34))
+    packed = Packed(Packets(bytes(8), b"\x22\0\0\0", data))
     starts = np.arange(len(sizes)) * 8
     ends = starts + sizes
     found = packed.gather(starts, ends, pa.binary())
@@ -512,12 +512,12 @@ def test_a_queue_name_that_is_none_is_shown_as_it_came():
     "raw",
     [
         Packets(b"", b"", b"more"),
-        Packets(bytes(8), b"\4\0\0\0", bytes(4)),
-        Packets(bytes(8), b"\x20\0\0\0", bytes(31)),
-        Packets(bytes(8), b"\x20\0\0", bytes(32)),
-        Packets(bytes(7), b"\x20\0\0\0", bytes(32)),
-        Packets(b"\xff" + bytes(7), b"\x20\0\0\0", bytes(32)),
-        Packets(bytes(16), b"\xff\xff\xff\xff\x21\0\0\0", bytes(32)),
+        Packets(bytes(8), b"\x11\0\0\0", bytes(17)),
+        Packets(bytes(8), b"\x22\0\0\0", bytes(33)),
+        Packets(bytes(8), b"\x22\0\0", bytes(34)),
+        Packets(bytes(7), b"\x22\0\0\0", bytes(34)),
+        Packets(b"\xff" + bytes(7), b"\x22\0\0\0", bytes(34)),
+        Packets(bytes(16), b"\xff\xff\xff\xff\x23\0\0\0", bytes(34)),
     ],
 )
 def test_an_answer_that_makes_no_sense_is_refused(raw):

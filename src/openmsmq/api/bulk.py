@@ -40,13 +40,16 @@ class FetchRange(Request[Entries], frozen=True, tag="fetch-range"):
 class Packets(Reply, frozen=True, tag="packets"):
     """Messages in the order of their arrival numbers, side by side, for readers of very many.
 
-    An entry is its place (`PLACE_FORMAT`) and then its packet.
+    An entry is its place (`PLACE_FORMAT`) and then its packet, together as MessagePack has bytes:
+    before them stand one byte and their length, of one byte up to 255, of two up to 65,535, of
+    four beyond. So stores keep them, and nobody on the way has to look at each.
     """
 
     lookup_ids: bytes
     """Eight bytes each, big-endian."""
     sizes: bytes
-    """The bytes of each entry, its place included: four bytes each, little-endian."""
+    """The bytes of each entry, with its place and what is before it: four bytes each,
+    little-endian."""
     entries: Octets
     next_start: int = 0
     """Where to go on: no message between these and that number is left out."""

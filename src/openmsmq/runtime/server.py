@@ -153,11 +153,9 @@ class Pump:
         self._last_connection = 0
         self._ending: set[int] = set()
         """Connections that are cut in a moment: whoever ended them was told that they are."""
-        self._scheduled = False
+        self._scheduled = self._broken = self._store_full = False
         self._is_wanted = False
         """Whether anybody but a stranger has asked for the next turn."""
-        self._broken = False
-        self._store_full = False
         self._store_failure: MsmqError | None = None
         self.turn_file: TurnFile | None = None
         """Where turns are described, if somebody wants to see them."""

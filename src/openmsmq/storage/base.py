@@ -42,7 +42,7 @@ from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
 from openmsmq.storage.layout import ADVICE
-from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed
+from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, Stretch
 
 KEY_MAX_BYTES: Final = 511
 """Longest key that LMDB takes."""
@@ -251,6 +251,15 @@ class Base:
         except lmdb.Error as error:
             raise explained(error, "read", self.path) from error
 
+    def stretch(self, start: bytes, stop: bytes, count_max: int, bytes_max: int) -> Stretch | None:
+        """Return the first records of a range if they are in a bundle; None if they are not."""
+        if self._bundles is None or start >= stop:
+            return None
+        try:
+            return self._bundles.stretch((start, stop), (count_max, bytes_max), self._next_single)
+        except lmdb.Error as error:
+            raise explained(error, "read", self.path) from error
+
     def _single(
         self,
         start: bytes,
@@ -319,6 +328,9 @@ class Base:
             # Between two pages the caller has not read anything, so the cursor stands at the end.
             there = cursor.prev() if reverse else cursor.next()
 
+    def _next_single(self, key: bytes) -> bytes | None:
+        return self._cursor.key() if self._cursor.set_range(key) else None
+
     def _seek_last(self, stop: bytes) -> bool:
         return self._cursor.prev() if self._cursor.set_range(stop) else self._cursor.last()
 
@@ -372,7 +384,7 @@ class Base:
             work = rewriting.rewriting_of(
                 changes,
                 self._bundles,
-                lambda key: self._cursor.key() if self._cursor.set_range(key) else None,
+                self._next_single,
                 self.stayed.uses,
                 runs,
             )

@@ -49,6 +49,7 @@ from openmsmq.storage.port import (
     StoreError,
     StoreFailed,
     StoreFull,
+    Stretch,
 )
 from openmsmq.storage.replication.prepared import Prepared
 
@@ -191,6 +192,13 @@ class JournaledStore:
         if limit <= 0 or start >= stop:
             return []
         return self._memtable.scan(self._base.records, start, stop, limit, reverse=reverse)
+
+    def stretch(self, start: bytes, stop: bytes, count_max: int, bytes_max: int) -> Stretch | None:
+        """Return the first records with `start` <= key < `stop` if they lie side by side."""
+        if count_max <= 0 or start >= stop:
+            return None
+        stop = self._memtable.untouched(start, stop)
+        return self._base.stretch(start, stop, count_max, bytes_max)
 
     # Writing.
 

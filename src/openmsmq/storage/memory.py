@@ -7,11 +7,15 @@ What a disk can do to a store is asked for: `crash` gives the store as it is aft
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
 from openmsmq.storage.keys import KeyIndex
-from openmsmq.storage.port import Batch, StoreFailed, StoreFull
+from openmsmq.storage.port import Batch, StoreFailed, StoreFull, Stretch, stretch_of
+
+STRETCH_MAX_COUNT: Final = 7
+"""Records that are given side by side: few, so that readers come to the end of many of them."""
 
 
 class MemoryStore:
@@ -42,6 +46,18 @@ class MemoryStore:
             (key, volatile[key] if key in volatile else durable[key])
             for key in self._index.between(start, stop, limit, reverse=reverse)
         ]
+
+    def stretch(self, start: bytes, stop: bytes, count_max: int, bytes_max: int) -> Stretch | None:
+        """Return the first records of a range side by side, as many as a bundle may have."""
+        found: list[tuple[bytes, bytes]] = []
+        for record in self.scan(start, stop, min(count_max, STRETCH_MAX_COUNT)):
+            if found and len(record[0]) != len(found[0][0]):
+                break
+            found.append(record)
+            bytes_max -= len(record[1])
+            if bytes_max <= 0:
+                break
+        return stretch_of(found) if len(found) > 1 else None
 
     def commit(self, batch: Batch) -> None:
         """Apply a batch as a whole, or fail as `fail_next` asked for."""

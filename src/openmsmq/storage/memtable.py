@@ -200,6 +200,17 @@ class Memtable:
             return found
         return found + self._merged(base, border, stop, limit - len(found), reverse=False)
 
+    def untouched(self, start: bytes, stop: bytes) -> bytes:
+        """Return up to where in a range the records of the base are all there is."""
+        may_hide = self._active_deletes or (self._sealed_deletes and self.sealed)
+        if may_hide or self.is_gone(start):
+            return start
+        young = self._index.between(start, stop, 1)
+        if young:
+            stop = young[0]
+        place = bisect_right(self.gone, start, key=_START)
+        return min(stop, self.gone[place][0]) if place < len(self.gone) else stop
+
     def _merged(
         self, base: BaseRecords, start: bytes, stop: bytes, limit: int, *, reverse: bool
     ) -> list[tuple[bytes, bytes]]:

@@ -49,6 +49,8 @@ class StoreInUse(StoreError):
     """Another process has the store open."""
 
 
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
 KEY_NUMBER_BYTES: Final = 8
 """The end of the first key of what is taken: a number that goes up from record to record."""
 
@@ -109,6 +111,36 @@ class Batch(msgspec.Struct):
         return bool(self.changes or self.volatile or self.forgotten or self.ranges or self.moves)
 
 
+class Stretch(msgspec.Struct, frozen=True):
+    """Records that follow each other, side by side, so that nobody has to look at each."""
+
+    keys: bytes
+    """Each key as MessagePack has bytes; all are equally long."""
+    sizes: list[int]
+    """How long each of the values is there."""
+    values: bytes | memoryview
+    """Each value as MessagePack has bytes."""
+    values_bytes: int
+    """How many bytes the values have, without what MessagePack puts before each."""
+
+
+def stretch_of(records: Sequence[tuple[bytes, bytes]]) -> Stretch:
+    """Put records side by side."""
+    values = [value for _, value in records]
+    lengths = list(map(len, values))
+    sizes = [length + (2 if length <= 0xFF else 3 if length <= 0xFFFF else 5) for length in lengths]
+    joined = _ENCODER.encode(values)
+    # What stands before the elements of the list is what is left.
+    begin = len(joined) - sum(sizes)
+    keys = _ENCODER.encode([key for key, _ in records])
+    return Stretch(keys[begin:], sizes, memoryview(joined)[begin:], sum(lengths))
+
+
+def head_bytes(size: int) -> int:
+    """Return how many bytes stand before a value which has so many with them."""
+    return 2 if size <= 0xFF + 2 else 3 if size <= 0xFFFF + 3 else 5
+
+
 class StoreReader(Protocol):
     """What the queue manager may ask of a store. Reads see every batch committed before."""
 
@@ -122,6 +154,14 @@ class StoreReader(Protocol):
         """Return up to `limit` records with `start` <= key < `stop`, in order of their keys.
 
         With `reverse` the greatest key comes first.
+        """
+        ...
+
+    def stretch(self, start: bytes, stop: bytes, count_max: int, bytes_max: int) -> Stretch | None:
+        """Return the first records with `start` <= key < `stop` if they lie side by side.
+
+        They are up to `count_max`, and end at the latest with the one that reaches `bytes_max`.
+        None says nothing of what is there: `scan` does.
         """
         ...
 

@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from openmsmq.storage.port import (
     StoreInUse,
     StoreTooNew,
 )
+from tests.stretches import records_in
 
 
 class FailingFiles(FileOps):
@@ -399,3 +401,32 @@ def test_without_leave_to_create_a_missing_store_is_an_error(tmp_path: Path) -> 
         with pytest.raises(StoreDamaged, match="there is no store"):
             open_store(directory, create=False)
     assert not (tmp_path / "missing").exists()
+
+
+def test_records_side_by_side_are_never_what_others_hide(tmp_path: Path) -> None:
+    def key(number: int) -> bytes:
+        return b"E0001" + number.to_bytes(8, "big")
+
+    def side_by_side(start: int, stop: int) -> list[int]:
+        found = store.stretch(key(start), key(stop), 1000, 1 << 20)
+        return [] if found is None else [name[-1] for name, _ in records_in(found)]
+
+    with closing(opened(tmp_path)) as store:
+        store.commit(Batch([(key(number), bytes(1000)) for number in range(0, 40, 2)]))
+        assert side_by_side(0, 40) == []
+        store.checkpoint()
+        assert side_by_side(0, 40) == list(range(0, 40, 2))
+        assert side_by_side(7, 13) == [8, 10, 12]
+        # A younger one ends it; in front of all there is none.
+        store.commit(Batch([(key(11), b"young")]))
+        assert side_by_side(7, 40) == [8, 10]
+        assert side_by_side(11, 40) == []
+        assert side_by_side(12, 16) == [12, 14]
+        # So does what is gone, and a deletion hides all until it has come to the base.
+        store.commit(Batch(ranges=[(key(20), key(30))]))
+        assert side_by_side(12, 30) == [12, 14, 16, 18]
+        assert side_by_side(20, 30) == []
+        store.commit(Batch([(key(2), None)]))
+        assert side_by_side(4, 8) == []
+        store.checkpoint()
+        assert side_by_side(2, 12) == [4, 6, 8, 10, 11]

@@ -32,11 +32,13 @@ from openmsmq.model.errors import InvalidParameter, SharingViolation
 from openmsmq.model.limits import INFINITE_S, SURVEY_PARTS_MAX_COUNT
 from openmsmq.model.lives import is_good_place
 from openmsmq.storage import records
+from openmsmq.storage.port import Stretch, head_bytes, stretch_of
 
 SLICE_ROWS: Final = 10_000
 """How many messages one request takes out, and one step of longer work looks at."""
 
 _DEADLINE_START: Final = 4
+_LOOKUP_BYTES: Final = 8
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
 _U32_CODE: Final = next(code for code in "ILH" if array(code).itemsize == 4)
@@ -70,6 +72,19 @@ class _Look:
             if rows:
                 return rows
         return []
+
+    def take_stretch(self) -> Stretch | None:
+        """Return the next ones side by side; None behind the last."""
+        entries = self._queue.entries
+        if self._count > 0 and self._bytes > 0 and not (entries.held or entries.ranges):
+            found = self._arrivals.take_stretch(self._count, self._bytes)
+            if found is not None:
+                self.next_start = self._arrivals.start
+                self._count -= len(found.sizes)
+                self._bytes -= found.values_bytes
+                return found
+        rows = self.take()
+        return stretch_of(rows) if rows else None
 
 
 class BulkLooks:
@@ -110,25 +125,25 @@ class BulkLooks:
             self._readers.heard(queue, request.reader, request.checkpoint, now)
         look = self._look(state, request)
         is_reserved = queue.reservation.start <= request.start < queue.reservation.stop
-        numbers: list[bytes] = []
+        keys: list[bytes] = []
         sizes = array(_U32_CODE)
-        pieces: list[bytes] = []
+        pieces: list[bytes | memoryview] = []
         facts: set[bytes] = set()
-        # Each step is put together before the next one, while the processor has it at hand.
-        while found := look.take():
-            # Keys end with the same eight bytes that the reply has.
-            numbers += [key[LOOKUP_START:] for key, _ in found]
-            values = [value for _, value in found]
-            sizes.fromlist([len(value) for value in values])
-            pieces.append(b"".join(values))
+        total_bytes = 0
+        while (found := look.take_stretch()) is not None:
+            keys.append(found.keys)
+            sizes.fromlist(found.sizes)
+            pieces.append(found.values)
+            total_bytes += found.values_bytes
             if is_reserved:
-                # From when it expires to what its end has to cause. Few are different.
-                facts.update([value[_DEADLINE_START : records.FACTS_BYTES] for value in values])
+                _add_facts(facts, found)
+        count = len(sizes)
         entries = b"".join(pieces)
         if is_reserved:
-            self._note(queue, request.start, look.next_start, facts, len(numbers), len(entries))
-        reply = api.Packets(b"".join(numbers), _little_endian(sizes), entries, look.next_start)
-        if request.checkpoint and numbers:
+            self._note(queue, request.start, look.next_start, facts, count, total_bytes)
+        lookup_ids = _lookup_ids(b"".join(keys), count)
+        reply = api.Packets(lookup_ids, _little_endian(sizes), entries, look.next_start)
+        if request.checkpoint and count:
             self._mark_read(queue, request.start)
         if queue in self._marking:
             self._replies.answer_when_done(state.id, call, reply)
@@ -241,6 +256,27 @@ def end_of(queue: LocalQueue, request: api.Reserve | api.Measure, stop: int) -> 
         if count <= 0 or size <= 0:
             break
     return start
+
+
+def _add_facts(facts: set[bytes], found: Stretch) -> None:
+    """Add from each entry when it expires to what its end has to cause. Few are different."""
+    values = bytes(found.values)
+    end = 0
+    for size in found.sizes:
+        begin = end + head_bytes(size)
+        facts.add(values[begin + _DEADLINE_START : begin + records.FACTS_BYTES])
+        end += size
+
+
+def _lookup_ids(keys: bytes, count: int) -> bytes:
+    """Return the last eight bytes of each key, which are those that the reply has."""
+    if not count:
+        return b""
+    found = bytearray(_LOOKUP_BYTES * count)
+    step = len(keys) // count
+    for place in range(_LOOKUP_BYTES):
+        found[place::_LOOKUP_BYTES] = keys[step - _LOOKUP_BYTES + place :: step]
+    return bytes(found)
 
 
 def _is_leaving(queue: LocalQueue, row: Stored) -> bool:

@@ -6,6 +6,7 @@ from typing import Final
 
 from openmsmq.manager.queues.queue import LocalQueue, Row
 from openmsmq.storage import records
+from openmsmq.storage.port import Stretch
 
 ARRIVALS_MAX_BYTES: Final = 16 << 20
 """Bytes after which a look by arrival numbers brings no more entries."""
@@ -20,6 +21,8 @@ Stored = tuple[bytes, bytes]
 """An entry as the store has it: the key ends with the lookup identifier."""
 LOOKUP_START: Final = 5
 """Where the lookup identifier begins in a key; the arrival number begins a byte later."""
+ARRIVAL_BYTES: Final = 7
+"""How long the arrival number is there, at the end of the key."""
 
 
 def by_arrival(
@@ -85,6 +88,19 @@ class Arrivals:
         self._usual_bytes = max(1, size // len(rows))
         self._step = min(self._step * ARRIVALS_GROWTH, ARRIVALS_STEP_BYTES // self._usual_bytes + 1)
         return rows, size
+
+    def take_stretch(self, count: int, bytes_max: int) -> Stretch | None:
+        """Return the next entries if the store has them side by side; None if `take` is to look.
+
+        They are up to `count`, and end at the latest with the one that reaches `bytes_max`.
+        """
+        if self._is_over or self.start >= self._stop or len(self._levels) != 1:
+            return None
+        base = self._levels[0] << 56
+        found = self._queue.stretch(base + self.start, base + self._stop - 1, count, bytes_max)
+        if found is not None:
+            self.start = int.from_bytes(found.keys[-ARRIVAL_BYTES:], "big") + 1
+        return found
 
 
 def last_arrival(queue: LocalQueue, start: int, stop: int) -> int | None:

@@ -20,6 +20,7 @@ from openmsmq.sim.checks.books import READING
 from openmsmq.sim.checks.facts import Fate, Group, SimMessage, number_in
 from openmsmq.sim.violation import Violation
 from openmsmq.storage import records
+from openmsmq.storage.port import head_bytes
 
 if TYPE_CHECKING:
     from openmsmq.sim.node import Node
@@ -171,7 +172,7 @@ def _entries_in(raw: api.Packets) -> Iterator[tuple[int, bytes]]:
     lookup_ids = struct.iter_unpack(">Q", raw.lookup_ids)
     end = 0
     for (lookup_id,), (size,) in zip(lookup_ids, struct.iter_unpack("<I", raw.sizes), strict=True):
-        start, end = end + _PLACE_BYTES, end + size
+        start, end = end + head_bytes(size) + _PLACE_BYTES, end + size
         yield lookup_id, bytes(raw.entries[start:end])
 
 

@@ -24,6 +24,10 @@ Records: TypeAlias = NDArray[Any]
 
 PLACE_BYTES: Final = 16
 """What stands before each packet."""
+ENTRY_MIN_BYTES: Final = PLACE_BYTES + 2
+"""An entry without a packet, with what MessagePack puts before it."""
+_SHORT_MAX_BYTES: Final = 0xFF + 2
+_MIDDLE_MAX_BYTES: Final = 0xFFFF + 3
 ENTRIES_MAX_BYTES: Final = 1 << 28
 """Text can need a few times its bytes in the packet, and Arrow counts them with 31 bits."""
 
@@ -37,11 +41,11 @@ class Packed:
         sizes = np.frombuffer(raw.sizes, "<u4").astype(np.int64)
         self.lookup_ids: Numbers = np.frombuffer(raw.lookup_ids, ">u8").astype(np.int64)
         self.ends: Numbers = np.cumsum(sizes)
-        self.starts: Numbers = self.ends - sizes
+        self.starts: Numbers = self.ends - sizes + _heads(sizes)
         self.count = len(sizes)
         self.data = raw.entries
         total = int(self.ends[-1]) if self.count else 0
-        if total != len(raw.entries) or (self.count and sizes.min() < PLACE_BYTES):
+        if total != len(raw.entries) or (self.count and sizes.min() < ENTRY_MIN_BYTES):
             raise _senseless("sizes that do not add up")
         if self.count and self.lookup_ids.min() < 0:
             raise _senseless("a lookup identifier that is too large")
@@ -116,6 +120,13 @@ class Packed:
         _require(edges[0] >= 0 and edges[-1] <= len(self.data) and ordered)
         offsets = pa.py_buffer(edges.astype(np.int32))
         return pa.Array.from_buffers(kind, len(edges) - 1, [None, offsets, self._buffer])
+
+
+def _heads(sizes: Numbers) -> Numbers:
+    """Return how many bytes MessagePack has put before each entry."""
+    if len(sizes) and sizes.min() > _SHORT_MAX_BYTES and sizes.max() <= _MIDDLE_MAX_BYTES:
+        return np.asarray(3)
+    return np.where(sizes <= _SHORT_MAX_BYTES, 2, np.where(sizes <= _MIDDLE_MAX_BYTES, 3, 5))
 
 
 def _require(fits: bool) -> None:

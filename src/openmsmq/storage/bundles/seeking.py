@@ -10,8 +10,10 @@ import lmdb
 
 from openmsmq.storage.bundles import bundle, staying
 from openmsmq.storage.bundles.bundle import Bundle
+from openmsmq.storage.bundles.checksums import is_whole
 from openmsmq.storage.bundles.staying import Reader
-from openmsmq.storage.port import StoreDamaged
+from openmsmq.storage.bundles.stretches import first_key_of, stretch_in
+from openmsmq.storage.port import StoreDamaged, Stretch
 
 KEPT_MAX_COUNT: Final = 4
 """Bundles that stay decoded: short reads in a row want the same one, and two or three beside it."""
@@ -71,6 +73,33 @@ class Bundles:
         if staying.is_stay(stored):
             return staying.decode(last, stored, self.read)
         return bundle.decode(last, stored)
+
+    def stretch(
+        self,
+        bounds: tuple[bytes, bytes],
+        limits: tuple[int, int],
+        next_single: Callable[[bytes], bytes | None],
+    ) -> Stretch | None:
+        """Return the first records of a range if they lie in a bundle here; None if they do not.
+
+        `next_single` gives the first key at or behind another that is outside of bundles.
+        """
+        start, stop = bounds
+        if not self._cursor.set_range(start):
+            return None
+        last, stored = self._cursor.item()
+        if staying.is_stay(stored):
+            return None
+        first = first_key_of(stored)
+        if first is None or first >= stop:
+            return None
+        if start < first:
+            single = next_single(start)
+            if single is not None and single < first:
+                return None
+        if not is_whole(last, stored):
+            self._damaged(last)
+        return stretch_in(stored, start, stop, *limits)
 
     def every(self, stayed_bytes: Counter[int]) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield all records in order, and one without a value for a bundle that is damaged.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,7 +89,7 @@ def split(reply: Any) -> list[tuple[int, tuple[int, int, int, int], bytes]]:
     sizes = struct.unpack(f"<{len(reply.sizes) // 4}I", reply.sizes)
     found, at = [], 0
     for lookup_id, size in zip(ids, sizes, strict=True):
-        entry = reply.entries[at : at + size]
+        entry = msgspec.msgpack.decode(reply.entries[at : at + size], type=bytes)
         found.append((lookup_id, PLACE.unpack_from(entry), entry[PLACE.size :]))
         at += size
     assert at == len(reply.entries)

@@ -14,6 +14,7 @@ from openmsmq.storage.bundles import rewriting
 from openmsmq.storage.bundles.bundle import BUNDLE_MAX_BYTES, BUNDLE_MIN_BYTES
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.port import StoreDamaged
+from tests.stretches import records_in, within
 
 QUEUES = (b"Efirst", b"Ethird")
 COUNT = 60
@@ -117,6 +118,12 @@ def _compare(
         )
         found = base.records(start, stop, limit, [hidden] if hidden else [], reverse=reverse)
         assert found == (wanted[::-1] if reverse else wanted)[:limit]
+        there = sorted(record for record in model.items() if start <= record[0] < stop)
+        side_by_side = base.stretch(start, stop, limit, 40_000)
+        if side_by_side is not None:
+            # Perhaps fewer, if the bundle ends: but the first ones, and none left out.
+            taken = records_in(side_by_side)
+            assert taken == within(there, limit, 40_000)[: len(taken)] != []
 
 
 def test_records_that_come_together_are_bundled(base: Base) -> None:
@@ -203,6 +210,8 @@ def test_a_damaged_bundle_is_an_error_for_every_way_to_read_it(tmp_path: Path) -
     for number in range(8):
         with pytest.raises(StoreDamaged, match="checksum of record"):
             base.get(key(number))
+        with pytest.raises(StoreDamaged, match="checksum of record"):
+            base.stretch(key(number), key(9), 1, 1)
     for reverse in (False, True):
         with pytest.raises(StoreDamaged, match="openmsmq store check"):
             base.records(b"", b"z", 10, [], reverse=reverse)
