@@ -256,7 +256,7 @@ HTTP_KNOWN_HEADS_MAX_COUNT: Final = 256
 HTTP_BODY_MAX_BYTES: Final = (4 << 20) + (256 << 10)
 """The body of a post: the longest message, and what SRMP puts around it."""
 
-HTTP_PIPELINED_MAX_COUNT: Final = 128
+HTTP_PIPELINED_MAX_COUNT: Final = 64
 """Requests of one connection that have no answer yet; the next one is not read before."""
 
 HTTP_PROXIES_MAX_COUNT: Final = 8

@@ -119,8 +119,8 @@ class ArrivingRow:
     """Envelopes, and the packets that they become, one after the other.
 
     What digits at one place of an envelope say, two have shown that were read as a whole: they
-    differ there, in their identities as these digits say, and in nothing else. So a text was found
-    that goes there as it is, and one more with other digits there need not be read.
+    differ there and nowhere else, and their identities are what these digits say. So it is the
+    identity that stands there, and one more with other digits there need not be read.
     """
 
     def __init__(self) -> None:
@@ -200,9 +200,6 @@ class ArrivingRow:
             and found.id.source == last.id.source
             and found.stream is None
             and not found.is_receipt
-            # A reference to a character may be written with digits, too, and says another one.
-            and b"&" not in data
-            and replace(last, id=found.id) == found
         )
         self._before, self._behind, self._digits_count = before, behind, len(digits)
         self._last, self._form = found, None

@@ -312,6 +312,14 @@ def test_the_same_answer_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         answers.read(OTHER, 0)
 
 
+def test_the_end_of_an_answer_is_none_though_it_looks_like_one() -> None:
+    # The body of the first one is what the second one is.
+    answers, head = Answers(), b"HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n" % len(OK)
+    assert answers.read(head, 0) is None
+    assert (answers.read(OK, 0), answers.status, answers.body) == (len(OK), 400, OK)
+    assert (answers.read(OK, 0), answers.status, answers.body) == (len(OK), 200, b"")
+
+
 @pytest.mark.parametrize(
     "answer",
     [
