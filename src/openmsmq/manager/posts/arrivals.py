@@ -114,11 +114,12 @@ class PostArrivals:
             status = UNAVAILABLE
         return None if status == ACCEPTED else PostAnswer(post.number, status)
 
-    def _refuse(self, post: ReceivedPost, problem: str, **more: str) -> int:
+    def _refuse(self, post: ReceivedPost, problem: str, detail: str = "") -> int:
         """Let the operator hear of a post that its sender is to delete."""
-        shown = post.queue[:_SHOWN_CHARACTERS]
-        kind = NoticeKind.MESSAGE_DROPPED
-        self._notices.note(kind, problem, peer=post.address, queue=shown, **more)
+        facts = {"peer": post.address, "queue": post.queue[:_SHOWN_CHARACTERS]}
+        if detail:
+            facts["detail"] = detail
+        self._notices.note(NoticeKind.MESSAGE_DROPPED, problem, 1, **facts)
         return MALFORMED
 
     def _decide(self, post: ReceivedPost, poster: str, now: Instant) -> int:
