@@ -66,6 +66,16 @@ PGM_REPAIR_DELAY_MS: Final = 60
 PGM_NAKS_PER_S: Final = 50
 """Packets by which a receiver asks one source for repairs; each has up to 63 numbers. [ours]"""
 
+PGM_NAKS_OF_ALL_PER_S: Final = 400
+"""The same for all sources together: eight of them that miss as much as can be asked for. [ours]"""
+
+PGM_GAPS_PER_ADDRESS_PER_S: Final = 4_096
+"""Packets that turn out to be missing of the sources of one address; more could not be asked for.
+[ours]"""
+
+PGM_GAPS_PER_S: Final = 32_768
+"""Those of all sources: each costs time, and a short packet can speak of many. [ours]"""
+
 PGM_REPAIRS_MAX_COUNT: Final = 4_096
 """Repairs that a source has promised and not yet sent. [ours]"""
 

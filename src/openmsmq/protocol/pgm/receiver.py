@@ -8,6 +8,7 @@ fallen silent, or of the quietest of its own address. It never gets that of anot
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from ipaddress import IPv4Address
 from typing import Final, TypeAlias
 
@@ -50,7 +51,13 @@ class Receiver:
         # In the order in which they were first heard.
         self._sources: dict[Key, Followed] = {}
         self._by_address: dict[str, int] = {}
+        # What turns out to be missing costs time: of each address, and of all.
+        self._gaps_of: dict[str, Bucket] = {}
+        self._gaps = Bucket(limits.PGM_GAPS_PER_S, limits.PGM_GAPS_PER_S, now_ms)
+        self._naks = Bucket(limits.PGM_NAKS_OF_ALL_PER_S, limits.PGM_NAKS_OF_ALL_PER_S, now_ms)
         self._waiting: set[Key] = set()
+        # The source that has asked last when there was no room for all: it is not the first again.
+        self._asked_last: Key | None = None
         self._held_bytes = 0
         self._sweep_ms = now_ms + SWEEP_MS
         self._outputs: list[Output] = []
@@ -100,7 +107,8 @@ class Receiver:
             found = self._sources[key]
             wake_ms = found.window.next_wake_ms
             if wake_ms is not None:
-                due = min(due, max(wake_ms, found.naks.ready_ms(1) or 0))
+                ready_ms = max(found.naks.ready_ms(1) or 0, self._naks.ready_ms(1) or 0)
+                due = min(due, max(wake_ms, ready_ms))
         return due
 
     def received(self, packet: Packet, address: str, group: Group, now_ms: int) -> None:
@@ -142,8 +150,9 @@ class Receiver:
             return
         before = window.held_bytes
         has_room = self._held_bytes + len(body.data) <= self._profile.sources_bytes
-        window.data(body, has_room, now_ms)
+        window.data(body, has_room, now_ms, may_miss_more=self._may_miss_more(found, now_ms))
         self._held_bytes += window.held_bytes - before
+        self._count_gaps(found, now_ms)
 
     def _told(self, found: Followed, body: Spm, now_ms: int) -> None:
         window = found.window
@@ -151,8 +160,19 @@ class Receiver:
         if body.options.reset:
             window.break_off()
         else:
-            window.told(body, now_ms)
+            window.told(body, now_ms, may_miss_more=self._may_miss_more(found, now_ms))
         self._held_bytes += window.held_bytes - before
+        self._count_gaps(found, now_ms)
+
+    def _may_miss_more(self, found: Followed, now_ms: int) -> bool:
+        """Whether more may turn out to be missing now: a source that lies has it in no time."""
+        return self._gaps.has(1, now_ms) and self._gaps_of[found.address].has(1, now_ms)
+
+    def _count_gaps(self, found: Followed, now_ms: int) -> None:
+        count, found.window.noted_count = found.window.noted_count, 0
+        if count:
+            self._gaps.draw(count, now_ms)
+            self._gaps_of[found.address].draw(count, now_ms)
 
     def _after(self, found: Followed) -> None:
         """Hand on what a window has brought, and see whether it waits."""
@@ -176,16 +196,20 @@ class Receiver:
 
     def wake(self, now_ms: int) -> None:
         """Ask for what is due, give up what is lost, and forget who is silent."""
-        for key in sorted(self._waiting):
+        for key in self._in_turn():
             found = self._sources[key]
             before = found.window.held_bytes
             while True:
                 due_ms = found.window.next_wake_ms
-                if due_ms is None or due_ms > now_ms or not found.naks.take(1, now_ms):
+                if due_ms is None or due_ms > now_ms or not found.naks.has(1, now_ms):
                     break
+                if not self._naks.take(1, now_ms):
+                    break
+                found.naks.draw(1, now_ms)
                 numbers = found.window.due(now_ms, NUMBERS_PER_NAK)
                 if numbers:
                     self._ask(found, numbers)
+                    self._asked_last = key
             self._held_bytes += found.window.held_bytes - before
             self._after(found)
         if now_ms >= self._sweep_ms:
@@ -193,6 +217,12 @@ class Receiver:
             oldest_ms = now_ms - self._profile.window_s * 1_000
             for key in [key for key, each in self._sources.items() if each.heard_ms < oldest_ms]:
                 self._forget(key)
+
+    def _in_turn(self) -> list[Key]:
+        """Return the sources that miss something, those first that come behind the last to ask."""
+        keys = sorted(self._waiting)
+        first = 0 if self._asked_last is None else bisect_right(keys, self._asked_last)
+        return keys[first:] + keys[:first]
 
     def _ask(self, found: Followed, numbers: list[int]) -> None:
         source, group = found.key
@@ -227,6 +257,9 @@ class Receiver:
         rate = self._profile.source_rate_bytes_per_s
         found = self._sources[key] = Followed(key, address, window, rate, now_ms)
         self._by_address[address] = self._by_address.get(address, 0) + 1
+        if address not in self._gaps_of:
+            most = limits.PGM_GAPS_PER_ADDRESS_PER_S
+            self._gaps_of[address] = Bucket(most, most, now_ms)
         return found
 
     def _forget(self, key: Key) -> None:
@@ -237,7 +270,7 @@ class Receiver:
         if left:
             self._by_address[found.address] = left
         else:
-            del self._by_address[found.address]
+            del self._by_address[found.address], self._gaps_of[found.address]
 
 
 def _heard_ms(found: Followed) -> int:

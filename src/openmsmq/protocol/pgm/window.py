@@ -38,6 +38,8 @@ class Window:
         self.duplicate_count = 0
         self.refused_count = 0
         """Packets for which there was no room."""
+        self.noted_count = 0
+        """Packets that have turned out to be missing."""
 
     @property
     def missing_count(self) -> int:
@@ -49,8 +51,13 @@ class Window:
         """When something is to be asked for, or given up."""
         return self._gaps.next_wake_ms
 
-    def data(self, packet: Data, has_room: bool, now_ms: int) -> None:
-        """Take a data packet; `has_room` says whether one that must wait may be kept."""
+    def data(
+        self, packet: Data, has_room: bool, now_ms: int, *, may_miss_more: bool = True
+    ) -> None:
+        """Take a data packet; `has_room` says whether one that must wait may be kept.
+
+        Without `may_miss_more`, one by which others turn out to be missing is passed over.
+        """
         number = packet.number
         if self._is_broken_off:
             return
@@ -77,6 +84,7 @@ class Window:
             place > limits.PGM_SPAN_MAX_COUNT
             or not has_room
             or self.held_bytes + size > self._bytes_max
+            or not (may_miss_more or distance(number, self._lead) <= 1)
         ):
             self.refused_count += 1
             return
@@ -88,8 +96,11 @@ class Window:
         self._held[number] = packet
         self.held_bytes += size
 
-    def told(self, spm: Spm, now_ms: int) -> None:
-        """Take what the source says about where its window stands; older news are none."""
+    def told(self, spm: Spm, now_ms: int, *, may_miss_more: bool = True) -> None:
+        """Take what the source says about where its window stands; older news are none.
+
+        Without `may_miss_more`, how far it has come is heard at another time.
+        """
         if self._is_broken_off:
             return
         if self._spm_number is not None and distance(spm.number, self._spm_number) <= 0:
@@ -101,7 +112,8 @@ class Window:
             self._begin(after(spm.lead))
             return
         self._left_behind(spm.trail)
-        self._extend(spm.lead, now_ms)
+        if may_miss_more:
+            self._extend(spm.lead, now_ms)
 
     def confirmed(self, numbers: tuple[int, ...], now_ms: int) -> None:
         """The source will repair these."""
@@ -140,6 +152,7 @@ class Window:
         for _ in range(min(distance(lead, self._lead), most)):
             self._lead = after(self._lead)
             self._gaps.add(self._lead, now_ms)
+            self.noted_count += 1
 
     def _left_behind(self, trail: int) -> None:
         """Give up what the source cannot repair any more."""

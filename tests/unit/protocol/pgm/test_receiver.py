@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Final
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmsmq.protocol.pgm import limits, window
+from openmsmq.protocol.pgm.gaps import Gaps
 from openmsmq.protocol.pgm.outputs import Delivered, Group, Profile, Transmit
 from openmsmq.protocol.pgm.receiver import Receiver
 from openmsmq.protocol.pgm.serial import after
@@ -128,6 +130,74 @@ def test_a_flood_of_lies_about_the_lead_makes_us_ask_at_a_bounded_rate() -> None
         receiver.wake(now_ms)
         asked += len(receiver.take_outputs())
     assert asked <= 2 * limits.PGM_NAKS_PER_S * 5
+
+
+SPAN: Final = limits.PGM_SPAN_MAX_COUNT
+
+
+def tells(receiver: Receiver, source: int, trail: int, lead: int, now_ms: int) -> None:
+    """Let a source with an address of its own say where its window stands."""
+    packet = Packet(SourceId(GSI, source), GROUP.port, Spm(now_ms, trail, lead, PATH))
+    receiver.received(packet, f"10.2.0.{source}", GROUP, now_ms)
+
+
+@pytest.mark.parametrize(
+    ("sources", "per_s"),
+    [(1, limits.PGM_GAPS_PER_ADDRESS_PER_S), (40, limits.PGM_GAPS_PER_S)],
+)
+def test_short_packets_make_little_work_however_much_they_say_is_missing(
+    sources: int, per_s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = Counter[int]()
+    right = Gaps.add
+
+    def add(self: Gaps, number: int, now_ms: int) -> None:
+        noted[now_ms // 1_000] += 1
+        right(self, number, now_ms)
+
+    monkeypatch.setattr(Gaps, "add", add)
+    receiver = Receiver(FAST, Random(1), 0)
+    receiver.listen(GROUP)
+    for source in range(sources):
+        tells(receiver, source, 1, 0, 0)
+    for now_ms in range(20, 10_000, 20):
+        for source in range(sources):
+            # It repairs nothing that it spoke of before, and is as far ahead as one can be.
+            first = 1 + now_ms * SPAN
+            tells(receiver, source, first, first + SPAN - 1, now_ms)
+        receiver.take_outputs()
+    # What there may be at once, and one packet more than that.
+    assert per_s * 9 <= noted.total() <= per_s * 11 + SPAN
+
+
+def test_a_source_that_missed_much_is_heard_in_the_end() -> None:
+    receiver = Receiver(FAST, Random(1), 0)
+    receiver.listen(GROUP)
+    tells(receiver, 1, 1, 0, 0)
+    lead = 3 * limits.PGM_GAPS_PER_ADDRESS_PER_S
+    for now_ms in range(500, 6_000, 500):
+        tells(receiver, 1, 1, lead, now_ms)
+    (found,) = receiver._sources.values()  # noqa: SLF001
+    assert found.window.missing_count == lead
+
+
+def test_all_sources_together_are_asked_at_a_bounded_rate_and_each_has_its_turn() -> None:
+    receiver = Receiver(FAST, Random(1), 0)
+    receiver.listen(GROUP)
+    asked: Counter[str] = Counter()
+    lead = limits.PGM_GAPS_PER_S // 64
+    for source in range(60):
+        tells(receiver, source, 1, 0, 0)
+        tells(receiver, source, 1, lead, 1)
+    for now_ms in range(10, 5_000, 10):
+        receiver.wake(now_ms)
+        for each in receiver.take_outputs():
+            assert isinstance(each, Transmit)
+            if each.address != GROUP.address:
+                asked[each.address] += 1
+    assert asked.total() <= limits.PGM_NAKS_OF_ALL_PER_S * 6
+    assert len(asked) == 60
+    assert min(asked.values()) > 0.5 * max(asked.values())
 
 
 def heard(receiver: Receiver, source: int, address: str, now_ms: int, number: int = 1) -> None:
@@ -264,9 +334,9 @@ def no_order(patch: pytest.MonkeyPatch) -> None:
 def doubles_pass(patch: pytest.MonkeyPatch) -> None:
     right = window.Window.data
 
-    def data(self: window.Window, packet: Data, has_room: bool, now_ms: int) -> None:
+    def data(self: window.Window, packet: Data, has_room: bool, now_ms: int, **more: bool) -> None:
         before = self.duplicate_count
-        right(self, packet, has_room, now_ms)
+        right(self, packet, has_room, now_ms, **more)
         if self.duplicate_count > before and packet.options.fragment is None:
             self.payloads.append(packet.data)
 
@@ -278,7 +348,7 @@ def gives_up_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def deaf_to_the_end(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(window.Window, "told", lambda *_: None)
+    patch.setattr(window.Window, "told", lambda *_, **__: None)
 
 
 @pytest.mark.parametrize(
