@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -198,37 +199,99 @@ def test_a_query_needs_a_name_and_a_checkpoint(database: str) -> None:
         put(write_once(database, TABLE, query="orders"), Frame("a"), 0)
 
 
-def test_a_stream_of_messages_goes_into_a_table(
-    database: str, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_note_of_an_earlier_version_counts_and_gets_what_it_lacks(database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE TABLE {BATCHES_TABLE} (query text PRIMARY KEY, checkpoint text NOT NULL,"
+            " batch bigint NOT NULL, row_count bigint NOT NULL,"
+            " written_time timestamptz NOT NULL DEFAULT now())"
+        )
+        connection.execute(f"INSERT INTO {BATCHES_TABLE} VALUES ('orders', 'c1', 7, 1)")
+    write(database, 7, "old")
+    with pytest.raises(DatabaseProblem, match="was written with 1 rows, and comes again with 2"):
+        write(database, 7, "old", "new")
+    write(database, 8, "next")
+    assert labels(database) == ["next"]
+
+
+def test_the_advice_to_forget_a_name_is_sql_whatever_the_name_is(database: str) -> None:
+    write(database, 0, "a", query="the shop's")
+    with pytest.raises(DatabaseProblem) as refused:
+        write(database, 1, "b", query="the shop's", checkpoint="c2")
+    with psycopg.connect(database) as connection:
+        advice = str(refused.value).partition("forget the name with ")[2]
+        assert connection.execute(advice).rowcount == 1
+
+
+class Stream:
+    """A database, a queue that a stream looks at, and the stream into the database."""
+
+    def __init__(
+        self, database: str, session: SparkSession, qm: mq.QueueManager, folder: Path
+    ) -> None:
+        self.folder = folder
+        self.queue = qm.create_queue(r"private$\in")
+        self.messages = (
+            session.readStream.format("msmq")
+            .options(qm=qm.settings.address, queue=self.queue.name, mode="browse")
+            .option("maxMessagesPerTrigger", 2)
+            .load()
+            .selectExpr("text AS label", "cast(text AS binary) AS body")
+        )
+        self.once = write_once(database, TABLE, query="orders")
+
+    def send(self, bodies: str) -> None:
+        self.queue.send_many(list(bodies), recoverable=True)
+
+    def process(self, checkpoint: str) -> None:
+        (
+            self.messages.writeStream.foreachBatch(self.once)
+            .option("checkpointLocation", str(self.folder / checkpoint))
+            .trigger(availableNow=True)
+            .start()
+            .awaitTermination()
+        )
+
+
+@pytest.fixture
+def stream(database: str, spark: SparkSession, tmp_path: Path) -> Iterator[Stream]:
     manager = Manager(tmp_path)
     try:
         with mq.connect(manager.address) as qm:
-            qm.create_queue(r"private$\in").send_many(list("abcde"), recoverable=True)
-
-        def process(checkpoint: str) -> None:
-            (
-                spark.readStream.format("msmq")
-                .options(qm=manager.address, queue=r"private$\in", mode="browse")
-                .option("maxMessagesPerTrigger", 2)
-                .load()
-                .selectExpr("text AS label", "cast(text AS binary) AS body")
-                .writeStream.foreachBatch(write_once(database, TABLE, query="orders"))
-                .option("checkpointLocation", str(tmp_path / checkpoint))
-                .trigger(availableNow=True)
-                .start()
-                .awaitTermination()
-            )
-
-        process("one")
-        assert labels(database) == list("abcde")
-        for name in ("2", ".2.crc"):
-            (tmp_path / "one" / "commits" / name).unlink()
-        process("one")
-        assert labels(database) == list("abcde")
-        with pytest.raises(Exception, match="comes from checkpoint") as failed:
-            process("two")
-        assert (sentence_in(str(failed.value)) or "").startswith("batch 0 of 'orders' comes from")
-        assert labels(database) == list("abcde")
+            yield Stream(database, spark, qm, tmp_path)
     finally:
         manager.kill()
+
+
+def test_a_batch_that_an_older_copy_plans_anew_is_refused_though_it_has_as_many_rows(
+    database: str, stream: Stream
+) -> None:
+    stream.send("ab")
+    stream.process("one")
+    shutil.copytree(stream.folder / "one", stream.folder / "copy")
+    stream.send("cd")
+    stream.process("one")
+    # Somebody takes a message, so that the next two are others.
+    assert [stream.queue.receive(0).body for _ in "abc"] == list("abc")
+    stream.send("e")
+    for _ in range(2):
+        with pytest.raises(Exception, match="comes again with another end") as failed:
+            stream.process("copy")
+        assert (sentence_in(str(failed.value)) or "").startswith("batch 1 of 'orders' was written")
+    assert labels(database) == list("abcd")
+    stream.process("one")
+    assert labels(database) == list("abcde")
+
+
+def test_a_stream_of_messages_goes_into_a_table(database: str, stream: Stream) -> None:
+    stream.send("abcde")
+    stream.process("one")
+    assert labels(database) == list("abcde")
+    for name in ("2", ".2.crc"):
+        (stream.folder / "one" / "commits" / name).unlink()
+    stream.process("one")
+    assert labels(database) == list("abcde")
+    with pytest.raises(Exception, match="comes from checkpoint") as failed:
+        stream.process("two")
+    assert (sentence_in(str(failed.value)) or "").startswith("batch 0 of 'orders' comes from")
+    assert labels(database) == list("abcde")

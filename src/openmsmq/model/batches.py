@@ -47,10 +47,11 @@ def succession(last: BatchMark | None, batch: BatchMark) -> Succession:
 
     A last batch without a checkpoint may be of any: versions before did not note it, and not
     everybody who writes batches has one. A copy of a checkpoint that lacks just the last batch
-    plans one of the same number, with an end of its own. If it has no rows, nothing is missing
-    where it is not written. Where nobody knows the ends, rows are counted: from the same start to
-    a later end there are more. Fewer are no sign, because messages may have been lost before they
-    were read again.
+    plans one of the same number, with an end of its own. If neither has rows, nothing is missing
+    and nothing is there twice. If only the new one has none, the next batch may begin before the
+    end of the one that was written, and have its rows. Where nobody knows the ends, rows are
+    counted: from the same start to a later end there are more. Fewer are no sign, because messages
+    may have been lost before they were read again.
     """
     if last is None:
         return Succession.NEXT
@@ -59,7 +60,7 @@ def succession(last: BatchMark | None, batch: BatchMark) -> Succession:
     if batch.batch != last.batch:
         return Succession.NEXT if batch.batch > last.batch else Succession.OLDER
     if last.end and batch.end:
-        is_moved = last.end != batch.end and batch.row_count != 0
+        is_moved = last.end != batch.end and not batch.row_count == last.row_count == 0
         return Succession.MOVED if is_moved else Succession.AGAIN
     has_grown = 0 <= last.row_count < batch.row_count
     return Succession.GROWN if has_grown else Succession.AGAIN

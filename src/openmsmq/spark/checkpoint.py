@@ -8,14 +8,19 @@ batch of the same number has another one: then somebody has gone on with a copy 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from openmsmq.spark.paths import path_of
+
 END_LENGTH: Final = 32
 """Characters by which the end of a batch is known."""
+
+_HERE: Final = "file:///"
+"""The file system of paths without a scheme. If it is another one, there is nothing at the path."""
 
 
 class UnreadableCheckpoint(Exception):
@@ -48,11 +53,16 @@ class Checkpoint:
             text = (self.path / "offsets" / str(batch)).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UnreadableCheckpoint(repr(error)) from None
-        # The version, then what Spark itself notes, then a line for each source.
-        offsets = text.splitlines()[2:]
-        if not offsets:
-            raise UnreadableCheckpoint(f"no offsets for batch {batch}")
-        return offsets
+        return offsets_in(text, batch)
+
+
+def offsets_in(text: str, batch: int) -> list[str]:
+    """Return where a batch ends in each source; raises `UnreadableCheckpoint`."""
+    # The version, then what Spark itself notes, then a line for each source.
+    offsets = text.splitlines()[2:]
+    if not offsets:
+        raise UnreadableCheckpoint(f"no offsets for batch {batch}")
+    return offsets
 
 
 def end_in(location: str, query: str, batch: int) -> str:
@@ -61,14 +71,19 @@ def end_in(location: str, query: str, batch: int) -> str:
     `location` is the option of Spark, which may be on another computer. What is found there counts
     only if it is the checkpoint of this query.
     """
-    parts = urlsplit(location)
-    if not location or parts.scheme not in ("", "file") or parts.netloc:
+    path = path_of(location, _HERE) if location else None
+    if path is None:
         return ""
-    checkpoint = Checkpoint(unquote(parts.path) if parts.scheme else location)
+    checkpoint = Checkpoint(path)
     try:
         if checkpoint.query() != query:
             return ""
         offsets = checkpoint.offsets(batch)
     except UnreadableCheckpoint:
         return ""
+    return end_of(offsets)
+
+
+def end_of(offsets: Sequence[str]) -> str:
+    """Return a word for where a batch ends that ends there in its sources."""
     return hashlib.sha256("\n".join(offsets).encode()).hexdigest()[:END_LENGTH]

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 import psycopg
 from psycopg import sql
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from openmsmq.model.batches import BatchMark, Succession, refusal, succession
+from openmsmq.spark.checkpoint import UnreadableCheckpoint, end_of, offsets_in
 from openmsmq.spark.errors import DatabaseProblem
 
 BATCHES_TABLE: Final = "openmsmq_batches"
@@ -31,16 +34,24 @@ _QUERY_PROPERTY: Final = "sql.streaming.queryId"
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 _CREATE: Final = sql.SQL(
     "CREATE TABLE IF NOT EXISTS {} (query text PRIMARY KEY, checkpoint text NOT NULL,"
-    " batch bigint NOT NULL, row_count bigint NOT NULL,"
+    " batch bigint NOT NULL, row_count bigint NOT NULL, batch_end text NOT NULL DEFAULT '',"
     " written_time timestamptz NOT NULL DEFAULT now())"
 ).format(sql.Identifier(BATCHES_TABLE))
-_LAST: Final = sql.SQL("SELECT batch, checkpoint, row_count FROM {} WHERE query = %s").format(
-    sql.Identifier(BATCHES_TABLE)
+_COLUMNS: Final = (
+    "SELECT attname FROM pg_attribute"
+    " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
 )
+_ADD_END: Final = sql.SQL(
+    "ALTER TABLE {} ADD COLUMN IF NOT EXISTS batch_end text NOT NULL DEFAULT ''"
+).format(sql.Identifier(BATCHES_TABLE))
+"""What a table of an earlier version lacks."""
+_LAST: Final = sql.SQL(
+    "SELECT batch, checkpoint, row_count, batch_end FROM {} WHERE query = %s"
+).format(sql.Identifier(BATCHES_TABLE))
 _NOTE: Final = sql.SQL(
-    "INSERT INTO {} (query, checkpoint, batch, row_count) VALUES (%s, %s, %s, %s)"
+    "INSERT INTO {} (query, checkpoint, batch, row_count, batch_end) VALUES (%s, %s, %s, %s, %s)"
     " ON CONFLICT (query) DO UPDATE SET checkpoint = excluded.checkpoint, batch = excluded.batch,"
-    " row_count = excluded.row_count, written_time = now()"
+    " row_count = excluded.row_count, batch_end = excluded.batch_end, written_time = now()"
 ).format(sql.Identifier(BATCHES_TABLE))
 
 
@@ -55,7 +66,7 @@ class WriteOnce:
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Write a batch, unless it is written."""
-        mark = BatchMark(batch, self._checkpoint or _query_id(frame))
+        mark = _mark(frame, batch, self._checkpoint)
         try:
             with psycopg.connect(self._database) as connection:
                 self._write(connection, frame, mark)
@@ -72,23 +83,26 @@ class WriteOnce:
         # One driver at a time: one that was only thought dead waits, and then finds the note.
         connection.execute(_LOCK, [f"{BATCHES_TABLE} {self._query}"])
         last = self._last(connection)
-        if succession(last, mark) is Succession.AGAIN:
-            # It is the same, if it has not grown.
-            mark = BatchMark(mark.batch, mark.checkpoint, frame.count())
-        forgetting = f"DELETE FROM {BATCHES_TABLE} WHERE query = '{self._query}'"
+        is_same = last is not None and "" != last.end == mark.end
+        if succession(last, mark) in (Succession.AGAIN, Succession.MOVED) and not is_same:
+            # Without ends it is the same if it has not grown; with others, if it has no rows.
+            mark = msgspec.structs.replace(mark, row_count=frame.count())
+        name = self._query.replace("'", "''")
+        forgetting = f"DELETE FROM {BATCHES_TABLE} WHERE query = '{name}'"
         problem = refusal(self._query, last, mark, forgetting)
         if problem is not None:
             raise DatabaseProblem(problem)
         if succession(last, mark) is Succession.NEXT:
             count = self._copy(connection, frame)
-            connection.execute(_NOTE, [self._query, mark.checkpoint, mark.batch, count])
+            note = [self._query, mark.checkpoint, mark.batch, count, mark.end]
+            connection.execute(_NOTE, note)
 
     def _last(self, connection: psycopg.Connection) -> BatchMark | None:
-        known = connection.execute("SELECT to_regclass(%s)", [BATCHES_TABLE]).fetchone()
-        if known is None or known[0] is None:
+        columns = {row[0] for row in connection.execute(_COLUMNS, [BATCHES_TABLE])}
+        if "batch_end" not in columns:
             # Two queries that begin together would both create it.
             connection.execute(_LOCK, [BATCHES_TABLE])
-            connection.execute(_CREATE)
+            connection.execute(_ADD_END if columns else _CREATE)
         row = connection.execute(_LAST, [self._query]).fetchone()
         return None if row is None else BatchMark(*row)
 
@@ -120,19 +134,48 @@ def write_once(database: str, table: str, *, query: str, checkpoint: str = "") -
     return WriteOnce(database, table, query, checkpoint)
 
 
-def _query_id(frame: DataFrame) -> str:
-    """Return the id of the query whose batch this is."""
-    try:
-        found = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_PROPERTY)
-    except (AttributeError, PySparkException):
-        found = None
-    if not found:
+def _mark(frame: DataFrame, batch: int, checkpoint: str) -> BatchMark:
+    """Return what a batch is known by before anybody has counted its rows."""
+    query = _query_id(frame)
+    if not query and not checkpoint:
         raise DatabaseProblem(
             "this Spark does not tell which query a batch is of: give write_once the option "
             "checkpoint, a text that you change with each new checkpoint; outside of foreachBatch, "
             "too"
         )
-    return str(found)
+    end = _end(frame.sparkSession, query, batch) if query else ""
+    return BatchMark(batch, checkpoint or query, end=end)
+
+
+def _query_id(frame: DataFrame) -> str:
+    """Return the id of the query whose batch this is; empty if Spark does not tell."""
+    try:
+        found = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_PROPERTY)
+    except (AttributeError, PySparkException):
+        found = None
+    return str(found or "")
+
+
+def _end(session: SparkSession, query: str, batch: int) -> str:
+    """Return a word for where a batch ends, which its checkpoint has; empty if Spark does not tell.
+
+    Java reads it, so that the checkpoint may be in any storage that Spark knows. Python has no name
+    for what is asked for here; a Spark without it lets rows be counted.
+    """
+    try:
+        java: Any = session._jvm  # noqa: SLF001 -- see above
+        state = session._jsparkSession  # noqa: SLF001
+        running = state.sharedState().activeStreamingQueries()
+        root = running.get(java.java.util.UUID.fromString(query)).resolvedCheckpointRoot()
+        path = java.org.apache.hadoop.fs.Path(root, f"offsets/{batch}")
+        file = path.getFileSystem(state.sessionState().newHadoopConf()).open(path)
+        try:
+            text = java.org.apache.commons.io.IOUtils.toString(file, "UTF-8")
+        finally:
+            file.close()
+        return end_of(offsets_in(text, batch))
+    except (AttributeError, TypeError, PySparkException, Py4JError, UnreadableCheckpoint):
+        return ""
 
 
 def _plain(value: Any) -> Any:

@@ -45,7 +45,7 @@ def test_a_repetition_ends_where_the_last_batch_ended_whatever_its_rows_are(
     last = BatchMark(last.batch, last.checkpoint, last.row_count, "here")
     for end in ("here", "elsewhere"):
         again = BatchMark(last.batch, last.checkpoint, row_count, end)
-        is_same = end == "here" or row_count == 0
+        is_same = end == "here" or row_count == last.row_count == 0
         assert succession(last, again) is (Succession.AGAIN if is_same else Succession.MOVED)
 
 

@@ -199,15 +199,18 @@ def test_a_batch_that_comes_again_with_another_end_is_another_one(office: Office
     """It has as many rows, and they are others: its number alone would let them vanish."""
     office.ok(api.CommitBatch(QUERY, 7, [], "c1", 4, "here"))
     office.restart()
-    for rows, end in ((4, "here"), (5, "here"), (0, "elsewhere"), (4, "")):
+    for rows, end in ((4, "here"), (5, "here"), (4, "")):
         assert office.ok(api.CommitBatch(QUERY, 7, [], "c1", rows, end)) == BEFORE
-    for rows in (1, 4, 5):
+    for rows in (0, 1, 4, 5):
         reply = office.ask(api.CommitBatch(QUERY, 7, [], "c1", rows, "elsewhere"))
         assert error_name(reply) == SEQUENCE
         assert isinstance(reply, api.Failed)
         assert "was written, and comes again with another end: an older copy" in reply.detail
         assert "Put the newer checkpoint back" in reply.detail
-    assert office.ok(api.CommitBatch(QUERY, 8, [], "c1", 4, "elsewhere")) == NEW
+    assert office.ok(api.CommitBatch(QUERY, 8, [], "c1", 0, "elsewhere")) == NEW
+    # Nothing can be missing or there twice if neither has rows.
+    assert office.ok(api.CommitBatch(QUERY, 8, [], "c1", 0, "farther")) == BEFORE
+    assert office.error(api.CommitBatch(QUERY, 8, [], "c1", 1, "farther")) == SEQUENCE
 
 
 def test_a_batch_that_was_noted_without_a_checkpoint_gets_one_with_the_next(
