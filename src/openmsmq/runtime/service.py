@@ -241,12 +241,19 @@ class Server:
             if server._console is not None:
                 server._console.start()
             if own_store:
-                server._pump.vitals.watch(config.store_path)
-                identity = Identity(server.manager_name, str(server.manager_id))
-                keep_identity(Path(config.data), identity)
+                server._keep_watch(primary)
             server._alarms.configure(config.alarms)
             started.pop_all()
         return server
+
+    def _keep_watch(self, primary: Primary | None) -> None:
+        """Watch the disk, say whose the directory is, and look who follows."""
+        self._pump.vitals.watch(self.config.store_path)
+        identity = Identity(self.manager_name, str(self.manager_id))
+        keep_identity(Path(self.config.data), identity)
+        if primary is not None:
+            # All files are there now; standbys compare theirs.
+            primary.watch(self.config, self._pump.vitals)
 
     async def _begin_turns(self, primary: Primary | None) -> None:
         """Have the first turn, and wait until it is durable."""
@@ -256,9 +263,12 @@ class Server:
         primary.may_go_on, primary.ended = self._pump.schedule, self._end_tenure
         self._pump.primary = self._primary = primary
         self._backups.done = primary.backed_up
-        primary.watch(self.config, self._pump.vitals)
         self._pump.turn()
         await primary.settled()
+        if primary.over is not None:
+            # While it ran its hook, for example. Nobody was told yet that it serves.
+            why = primary.over.why
+            raise StartError(why) if primary.over.is_damage else NotYet(why)
 
     def _answer_discovery(self) -> None:
         """Let those who look for a directory find this one."""
@@ -345,7 +355,7 @@ class Server:
         if self._primary is None:
             self._pump.close()
             return
-        await self._primary.settled()
+        await self._primary.settled_soon()
         self._pump.close()
         await self._primary.leave()
 

@@ -11,9 +11,11 @@ import typer
 from openmsmq.cli.options.connecting import EXIT_FAILED
 from openmsmq.cli.service.serve import CONFIG_VARIABLE
 from openmsmq.cli.views.console import fail, say_error
+from openmsmq.runtime.start_errors import StartError
 
 if TYPE_CHECKING:
-    from openmsmq.runtime.replication.database import DatabaseLog
+    from openmsmq.protocol.replication.log import LogState
+    from openmsmq.runtime.replication.database import DatabaseLog, Follower
 
 
 def failover(
@@ -47,12 +49,11 @@ def failover(
     try:
         from openmsmq.runtime.replication.database import DatabaseLog
         from openmsmq.runtime.replication.wire import LogFailed
-        from openmsmq.runtime.start_errors import StartError
     except ModuleNotFoundError:
         fail("[replication] needs psycopg: pip install 'openmsmq[database]'.")
     database = DatabaseLog(given.replication, given.manager_name)
     try:
-        told = asyncio.run(_show(database) if show else _hand_over(database))
+        told = asyncio.run(_tell(database, show=show))
     except (LogFailed, StartError) as error:
         say_error(f"{error}.")
         raise typer.Exit(EXIT_FAILED) from None
@@ -63,22 +64,54 @@ def _variable() -> str | None:
     return os.environ.get(CONFIG_VARIABLE)
 
 
+async def _tell(database: DatabaseLog, *, show: bool) -> str:
+    try:
+        return await (_show(database) if show else _hand_over(database))
+    finally:
+        database.close()
+
+
 async def _hand_over(database: DatabaseLog) -> str:
-    primary = await database.hand_over()
-    database.close()
-    if not primary:
+    from openmsmq.runtime.replication.watching import STANDBY_SILENT_S
+
+    state, followers = await _look(database)
+    primary = _member(state)
+    there = [
+        each for each in followers if each.name != primary and each.silent_s < STANDBY_SILENT_S
+    ]
+    if state.lease_ended:
         return f"{database.name} has no primary: a standby takes over as soon as one runs"
-    return f"{primary.split()[0]} hands {database.name} over to a standby"
+    if not there:
+        raise StartError(
+            f"no standby follows {database.name}, so nobody would take it over from {primary}: "
+            "start one with openmsmq serve --standby"
+        )
+    await database.hand_over()
+    behind = state.last - max(each.number for each in there)
+    return (
+        f"{primary} hands {database.name} over to a standby, which has all records but "
+        f"{max(0, behind)}"
+    )
 
 
 async def _show(database: DatabaseLog) -> str:
-    found = await database.find()
-    followers = await database.followers()
-    database.close()
-    if found is None:
-        return f"the database has no log of {database.name}"
-    state, _ = found
-    primary = state.holder.split()[0] if state.holder and not state.lease_ended else "nobody"
+    state, followers = await _look(database)
+    primary = "nobody" if state.lease_ended else _member(state)
     lines = [f"primary {primary}, epoch {state.epoch}, records {state.first} to {state.last}"]
     lines += [f"{each.name} has {each.number}, {each.silent_s} s ago" for each in followers]
     return "\n".join(lines)
+
+
+async def _look(database: DatabaseLog) -> tuple[LogState, list[Follower]]:
+    found = await database.find()
+    if found is None:
+        raise StartError(
+            f"the database of [replication] has no log of {database.name}: look whether it is the "
+            "right database, and the right name"
+        )
+    return found[0], await database.followers()
+
+
+def _member(state: LogState) -> str:
+    """Return what the computer is called that has the lease; a name may have spaces."""
+    return state.holder.rpartition(" ")[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import contextlib
+from collections.abc import Awaitable, Iterator
 from typing import Final, TypeVar
 
 from openmsmq.protocol.replication.log import (
@@ -37,6 +38,10 @@ TRIMMED_MAX_COUNT: Final = 5000
 NOTED_EVERY_NS: Final = 2_000_000_000
 """How often a standby has noted how far it is."""
 
+_NO_RIGHT: Final = "42501"
+_OTHER_TABLES: Final = {"42703", "42P01", "42804", "42883", "42P10", "23502"}
+"""A column or a table is missing, of another type, without a key, or one more is wanted."""
+
 _STATE_COLUMNS: Final = 8
 _Told = TypeVar("_Told")
 
@@ -64,6 +69,8 @@ class DatabaseLog:
         self._timeout_s = table.answer_timeout_ms / 1000
         self._wire: Wire | None = None
         self._noted_ns = 0
+        self._noted: int | None = None
+        """What a follower had when that was noted last."""
 
     async def ask(self, request: Request) -> Answer:
         """Have a request done; raise `LogFailed` when it is not known whether it was."""
@@ -80,25 +87,32 @@ class DatabaseLog:
 
         Raise `LogFailed`, or `StartError` if the database may not keep one.
         """
-        exists = await self._rows(statements.EXISTS, [])
-        if exists[0][0] != b"t":
-            await (await self._open()).script(statements.SCHEMA)
-        values = [self._name, log.encode(), mark.encode(), _number(number)]
-        await self._rows(statements.CREATE, values)
+        with _explained():
+            exists = await self._rows(statements.EXISTS, [])
+            if exists[0][0] != b"t":
+                await (await self._open()).script(statements.SCHEMA)
+            values = [self._name, log.encode(), mark.encode(), _number(number)]
+            await self._rows(statements.CREATE, values)
 
     async def find(self) -> tuple[LogState, str] | None:
         """Return the line about the log, and the mark of the store that it began with."""
-        exists = await self._rows(statements.EXISTS, [])
-        if exists[0][0] != b"t":
-            return None
-        rows = await self._rows(statements.STATE, [self._name])
-        marks = await self._rows(statements.MARK, [self._name])
+        with _explained():
+            exists = await self._rows(statements.EXISTS, [])
+            if exists[0][0] != b"t":
+                return None
+            rows = await self._rows(statements.STATE, [self._name])
+            marks = await self._rows(statements.MARK, [self._name])
         return (_state(rows[0]), _text(marks[0][0])) if rows else None
 
     async def hand_over(self) -> str:
         """Want another primary; return who is it now, or nothing if there is none."""
         rows = await self._rows(statements.HAND_OVER, [self._name])
         return _text(rows[0][1]) if rows else ""
+
+    async def require_safe(self) -> None:
+        """Raise `StartError` if the database has no synchronous standby, or not any more."""
+        wire = await self._in_time(self._open())
+        await self._in_time(self._require_standby(wire))
 
     async def followers(self) -> list[Follower]:
         """Return who has which records."""
@@ -217,8 +231,7 @@ class DatabaseLog:
         after = _number(request.after)
         if now_ns - self._noted_ns >= NOTED_EVERY_NS:
             self._noted_ns = now_ns
-            noted = [self._name, request.follower.encode(), after]
-            await self._rows(statements.NOTE_FOLLOWER, noted)
+            await self._note(request)
             await self._rows(statements.SHORTEN, [self._name])
         bounds = [_number(READ_MAX_COUNT), _number(READ_MAX_BYTES)]
         rows = await self._rows(statements.READ, [self._name, after, *bounds])
@@ -232,6 +245,19 @@ class DatabaseLog:
             records.append((_int(number), whole))
         return Answer(_state(rows[0]), True, records)
 
+    async def _note(self, request: Read) -> None:
+        """Have it noted how far a follower is; nobody else may note that under its name."""
+        who = [self._name, request.follower.encode()]
+        rows = await self._rows(statements.NOTED, who)
+        if self._noted is not None and rows and _int(rows[0][0]) > self._noted:
+            raise LogFailed(
+                f"another computer with this queue manager is called {request.follower}, too, so "
+                "that the log may be trimmed before this one has it: give each a member of its own "
+                "in [replication]"
+            )
+        await self._rows(statements.NOTE_FOLLOWER, [*who, _number(request.after)])
+        self._noted = request.after
+
     async def _in_parts(self, number: bytes, size: int) -> bytes:
         parts = []
         for start in range(1, size + 1, READ_MAX_BYTES):
@@ -241,6 +267,26 @@ class DatabaseLog:
                 raise LogFailed(f"the database has no record {_int(number)} any more")
             parts.append(_bytes(rows[0][0]))
         return b"".join(parts)
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Say what somebody has to put right, where another attempt would end alike."""
+    try:
+        yield
+    except LogFailed as error:
+        if error.code == _NO_RIGHT:
+            raise StartError(
+                f"{error}: the user of [replication] has to be able to create tables there (GRANT "
+                "CREATE ON SCHEMA public TO …), or to own openmsmq_log, openmsmq_record and "
+                "openmsmq_follower"
+            ) from None
+        if error.code in _OTHER_TABLES:
+            raise StartError(
+                f"{error}: the tables openmsmq_log, openmsmq_record and openmsmq_follower are not "
+                "what this version makes. Use the version that has made them, or another database"
+            ) from None
+        raise
 
 
 def _state(row: Row) -> LogState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,4 +104,11 @@ def require_room_to_join(config: ServerConfig, leave: Leave) -> None:
         raise StartError(
             "with [replication], --rename and --new-store would part this computer from the "
             "others: leave them out"
+        )
+    program = config.replication.on_promotion
+    if program and shutil.which(program) is None:
+        # Otherwise that would be found out when the primary is lost.
+        raise StartError(
+            f"on_promotion: {program} is not there, or may not be run by this user: name a program "
+            "by its whole path, and make it executable"
         )

@@ -9,6 +9,7 @@ While the lease may have ended nothing is answered, and everything goes on when 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -51,6 +52,8 @@ class Primary:
         """Is called when answers may leave again."""
         self.ended: Callable[[Ended], None] = lambda _: None
         """Is called when it is not the primary any more."""
+        self.over: Ended | None = None
+        """Why it is not, if it is not: that may come before anybody is called."""
         self._database = database
         self._log = log
         self._limited = LimitedLog(log)
@@ -84,7 +87,8 @@ class Primary:
             self.store.finish(prepared)
             return True
         self._prepared, self._done = prepared, done
-        self._idle.clear()
+        if self.over is None:
+            self._idle.clear()
         record = seal(prepared.record(), self._identifier, self._tenure.number + 1)
         self._tenure.append(record, since_boot_ms())
         self._news.set()
@@ -99,6 +103,12 @@ class Primary:
     async def settled(self) -> None:
         """Wait until no record is on its way."""
         await self._idle.wait()
+
+    async def settled_soon(self) -> None:
+        """Do the same, but no longer than a lease: a database that is away keeps nobody running."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._database.times.lease_ms / 1000):
+                await self.settled()
 
     def watch(self, config: ServerConfig, vitals: VitalSigns) -> None:
         """Look from now on who follows."""
@@ -129,8 +139,12 @@ class Primary:
         try:
             await self._carry_out()
         except Exception as error:
-            self._idle.set()
-            self.ended(Ended(f"a defect of its own: {error!r}", is_damage=True))
+            self._end(Ended(f"a defect of its own: {error!r}", is_damage=True))
+
+    def _end(self, ended: Ended) -> None:
+        self.over = ended
+        self._idle.set()
+        self.ended(ended)
 
     async def _carry_out(self) -> None:
         tenure = self._tenure
@@ -144,8 +158,7 @@ class Primary:
                     case Durable():
                         self._finish()
                     case Ended():
-                        self._idle.set()
-                        self.ended(output)
+                        self._end(output)
                         return
             if self._was_silent and tenure.may_answer(since_boot_ms()):
                 self._was_silent = False
@@ -188,7 +201,7 @@ class Primary:
         try:
             self.store.catch_up()
         except StoreError as error:
-            self.ended(Ended(f"the disk of this computer fails: {error}", is_damage=True))
+            self._end(Ended(f"the disk of this computer fails: {error}", is_damage=True))
 
     async def _wait(self) -> None:
         due_ms = self._tenure.next_wake_ms

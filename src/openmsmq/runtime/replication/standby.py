@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from openmsmq.protocol.replication.follower import Follower
-from openmsmq.protocol.replication.log import Apply, Ask, Ended, Promoted, Read
+from openmsmq.protocol.replication.log import Apply, Ask, Ended, LogState, Promoted, Read
 from openmsmq.runtime.clocks import since_boot_ms
 from openmsmq.runtime.logs import Event, EventLog, LimitedLog
 from openmsmq.runtime.replication.database import DatabaseLog
@@ -19,6 +19,9 @@ from openmsmq.storage.backups.manifest import BackupError
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.port import StoreDamaged
 from openmsmq.storage.replication.prepared import decode_batch, unseal
+
+TWIN_PATIENCE_MS: Final = 60_000
+"""So much longer than a lease a primary of our own name may be a start of ours that has ended."""
 
 HOOK_TIMEOUT_S: Final = 60
 """A program that is to take over an address has so long."""
@@ -39,6 +42,8 @@ class Standby:
         self._data = data
         self._identifier = ""
         self._files_due_ms = 0
+        self._twin: tuple[str, int] | None = None
+        """A primary of our own name that we are not, and since when it was seen."""
         self._differing: list[str] = []
         self._database = database
         self._store = store
@@ -80,6 +85,7 @@ class Standby:
                 else:
                     follower.answered(answer, since_boot_ms())
                     if isinstance(request, Read):
+                        self._look_for_twin(answer.state, since_boot_ms())
                         await self._compare_files(answer.state.log)
             case Apply(records):
                 for number, record in records:
@@ -89,6 +95,19 @@ class Standby:
                 follower.applied(self._store.sequence)
             case Ended(why, is_damage):
                 raise StartError(why) if is_damage else NotYet(why)
+
+    def _look_for_twin(self, state: LogState, now_ms: int) -> None:
+        """Refuse to follow one of our own name: the log would be trimmed as if we had it."""
+        member = state.holder.rpartition(" ")[0]
+        if member != self._member or state.holder == self._holder or state.lease_ended:
+            self._twin = None
+        elif self._twin is None or self._twin[0] != state.holder:
+            self._twin = state.holder, now_ms
+        elif now_ms - self._twin[1] > self._database.times.lease_ms + TWIN_PATIENCE_MS:
+            raise StartError(
+                f"the primary is called {member}, as this computer is: give each computer a member "
+                "of its own in [replication]"
+            )
 
     async def _compare_files(self, log: str) -> None:
         """Say which files are not as the primary has them, when that changes."""

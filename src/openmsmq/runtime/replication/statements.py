@@ -71,6 +71,8 @@ UPDATE openmsmq_log SET lease_until = clock_timestamp() + lease_ms * interval '1
 WHERE name = $1 AND lease_until > clock_timestamp() + lease_ms * interval '1 millisecond'
 """
 
+NOTED: Final = "SELECT number FROM openmsmq_follower WHERE name = $1 AND follower = $2"
+
 # Where a follower is may be forgotten by a crash: the log then keeps more, not less.
 NOTE_FOLLOWER: Final = """
 INSERT INTO openmsmq_follower (name, follower, number, seen)

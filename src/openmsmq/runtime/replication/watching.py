@@ -67,6 +67,8 @@ class StandbyWatch:
             found = await database.find()
             if found is None:
                 raise LogFailed("the database has no log of this queue manager any more")
+            # Its settings can change while we are connected.
+            await database.require_safe()
             state, _ = found
             own = await asyncio.to_thread(digests, self._data, state.log)
             await database.tell_files(self._member, own)

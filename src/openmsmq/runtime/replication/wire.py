@@ -16,11 +16,16 @@ from typing import Any
 import psycopg
 from psycopg import pq
 
+from openmsmq.runtime.start_errors import StartError
+
 OPTIONS = (
     "-c synchronous_commit=on -c client_connection_check_interval=1000 "
     "-c idle_in_transaction_session_timeout=5000 -c statement_timeout=0 -c bytea_output=hex"
 )
 """What our sessions need, whatever the database's default is."""
+
+_WANTED = {"target_session_attrs": "read-write"}
+"""Whatever is configured: a server that follows another one may lack what that has confirmed."""
 
 _WAITS_FOR_STANDBY = "SyncRepWaitForLSN"
 """Where PostgreSQL warns that a commit is not replicated; its words are in the server's language.
@@ -31,6 +36,11 @@ Row = list[bytes | None]
 
 class LogFailed(Exception):
     """The database gave no answer, or one that says nothing; what was asked may have been done."""
+
+    def __init__(self, sentence: str, code: str = "") -> None:
+        """`code` is what PostgreSQL calls the error, if it has said one."""
+        super().__init__(sentence)
+        self.code = code
 
 
 class Wire:
@@ -110,7 +120,9 @@ class Wire:
             if result is None:
                 break
             if result.status not in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
-                raise LogFailed(f"the database says {_text(result.error_message)}")
+                code = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
+                said = _text(result.error_message)
+                raise LogFailed(f"the database says {said}", code.decode())
             columns = range(result.nfields)
             rows += [
                 [result.get_value(row, column) for column in columns]
@@ -149,9 +161,12 @@ async def open_wire(database: str, timeout_s: float) -> Wire:
     """Connect to the server that can be written to; raise `LogFailed`."""
     try:
         given = psycopg.conninfo.conninfo_to_dict(database)
+    except psycopg.Error as error:
+        reason = " ".join(str(error).split())
+        raise StartError(f"database of [replication] is no connection string ({reason})") from None
+    try:
         options = f"{given.pop('options', '')} {OPTIONS}".strip()
         defaults: dict[str, Any] = {
-            "target_session_attrs": "read-write",
             "application_name": "openmsmq",
             "connect_timeout": max(2, round(timeout_s)),
             "keepalives_idle": 5,
@@ -160,7 +175,7 @@ async def open_wire(database: str, timeout_s: float) -> Wire:
         }
         async with asyncio.timeout(timeout_s):
             connection = await psycopg.AsyncConnection.connect(
-                **{**defaults, **given, "options": options}, autocommit=True
+                **{**defaults, **given, **_WANTED, "options": options}, autocommit=True
             )
     except psycopg.Error as error:
         raise LogFailed(_sentence(error)) from None

@@ -20,7 +20,7 @@ RENEWALS_PER_LEASE: Final = 4
 LOOKS_PER_LEASE: Final = 15
 """How often a standby looks at the log within it."""
 
-_SECRET: Final = re.compile(r"(?i)\bpassword\s*=|://[^/@]*:[^/@]*@")
+_SECRET: Final = re.compile(r"(?i)password\s*=|://[^/@]*:[^/@]*@")
 
 
 class ReplicationTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,7 +45,8 @@ class ReplicationTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     lease_ms: Annotated[
         int,
         says(
-            "A standby takes over when the primary has been silent for so long.",
+            "A standby takes over when the primary has been silent for so long. While a record "
+            "of more than 4 MiB is on its way, it is longer by 125 ms for each MiB.",
             ge=500,
             le=600_000,
         ),
@@ -104,6 +105,13 @@ def read_replication(table: dict[str, Any], file: str) -> ReplicationTable:
             f"{file}: [replication] has no database: say where PostgreSQL is, such as "
             "host=db1 dbname=openmsmq",
             "replication",
+        )
+    if not read.member.isprintable() or read.member != read.member.strip():
+        raise ConfigError(
+            f"{file}: [replication] member {read.member!r} is no name: leave out what cannot be "
+            "printed, and spaces around it",
+            "replication",
+            "member",
         )
     if _SECRET.search(read.database):
         raise ConfigError(
