@@ -25,7 +25,8 @@ from bench.peers.strangers import until_terminated
 from openmsmq.client.managing.proving import protection
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.model.limits import RPC_CALLS_MAX_COUNT, RPC_FRAGMENT_MAX_BYTES
-from openmsmq.protocol.rpc.client import Bound, ClientAssociation, ClientOutput, Failed, Returned
+from openmsmq.protocol.rpc.client import ClientAssociation
+from openmsmq.protocol.rpc.client_states import Bound, ClientOutput, Failed, Returned
 from openmsmq.protocol.rpc.states import Written
 from openmsmq.security.authentication.initiators import credentials_of
 from openmsmq.wire.rpc import remote_read as rpc

@@ -29,7 +29,7 @@ from openmsmq.security.authentication.ports import (
 )
 from openmsmq.security.authentication.spnego.acceptor import SpnegoAcceptor
 from openmsmq.security.authentication.spnego.initiator import SpnegoInitiator
-from openmsmq.security.authentication.spnego.mechanism import Mechanism
+from openmsmq.security.authentication.spnego.offer import Mechanism
 from openmsmq.security.authentication.spnego.tokens import KERBEROS, KERBEROS_OF_WINDOWS, NTLM
 from tests.directory.samba import PASSWORD, REALM, UNSAFE_BUT_FAST, DomainController
 from tests.unit.security.authentication.sides import ALICE as ACCOUNT

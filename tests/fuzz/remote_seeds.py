@@ -7,9 +7,9 @@ from typing import Final
 
 from openmsmq.model.identity import NIL_GUID
 from openmsmq.wire.rpc import management, remote_read
-from openmsmq.wire.rpc.message_packets import Standing, write
+from openmsmq.wire.rpc.message_packets import write
 from openmsmq.wire.rpc.queue_format import ObjectId, QueueFormat
-from openmsmq.wire.rpc.remote_read import Operation
+from openmsmq.wire.rpc.remote_read import Operation, Standing
 from openmsmq.wire.rpc.variants import NULL, Variant
 from tests.fuzz.remote_targets import STUBS
 from tests.strategies.messages import Draft

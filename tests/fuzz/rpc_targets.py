@@ -14,7 +14,7 @@ from openmsmq.remote.endpoint_mapper import Endpoint, EndpointMapper
 from openmsmq.remote.mgmt import ServerManagement
 from openmsmq.remote.ports import Return, Throw
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.rpc.pdus import Header, read_body, read_verifier
+from openmsmq.wire.rpc.fragments import read_body, read_header, read_verifier
 from openmsmq.wire.rpc.syntaxes import ENDPOINT_MAPPER, MANAGEMENT
 from openmsmq.wire.rpc.towers import Tower
 from tests.fuzz.registry import Target
@@ -40,7 +40,7 @@ def associations(data: bytes) -> None:
     assert not closed or closed == whole[-1:]
     written = b"".join(each.data for each in whole if isinstance(each, Written))
     while written:
-        header = Header.read(written)
+        header = read_header(written)
         read_body(header, written[: header.length])
         written = written[header.length :]
 
@@ -58,7 +58,7 @@ def _played(pieces: list[bytes]) -> list[Output]:
 def fragments(data: bytes) -> None:
     """Bytes are a fragment or none; what is read of one is within it."""
     try:
-        header = Header.read(data)
+        header = read_header(data)
         body = read_body(header, data)
     except DecodeError:
         return

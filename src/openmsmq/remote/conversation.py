@@ -143,10 +143,9 @@ class Conversation:
                 self._line.closed(sentence)
 
     def _call(self, arrived: CallArrived) -> None:
-        # It may be answered before anybody knows by whom.
-        is_there = set(self.association.under_way)
         clerk = self._desk.call(self, self.association.group, arrived)
         if clerk is not None:
             self._met[clerk] = None
-            if arrived.call in is_there & set(self.association.under_way):
+            # It may be answered before anybody knows by whom.
+            if self.association.is_under_way(arrived.call):
                 self._clerks[arrived.call] = clerk

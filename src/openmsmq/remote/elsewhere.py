@@ -1,11 +1,11 @@
 """A queue of another computer that an application of ours reads. [MQRR 3.2]
 
 Requests of the application interface become calls, and results become replies. A message is
-received in two steps: R_StartReceive locks it there and gives it to us; then R_EndReceive takes it
-out, and only then does the application have it. From the first step on the application gets the
-message whatever becomes of the second: if nobody knows whether the other side has heard it, the
-message may come twice, and is never lost on our way (R-12). What waits when the connection breaks
-is given back there at once, or after five minutes at the latest.
+received in two steps: R_StartReceive locks it there and gives it to us; then the application has
+it, and R_EndReceive takes it out there. It has the message whatever becomes of the second step, so
+it does not wait for that, and may ask for its next message meanwhile: if nobody knows whether the
+other side has heard it, the message may come twice, and is never lost on our way (R-12). What waits
+when the connection breaks is given back there at once, or after five minutes at the latest.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
-
-import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.api.exchange import ARRIVAL_MASK
@@ -37,6 +35,7 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, FormatName
 from openmsmq.model.queue import AccessMode, RemoteReadState, SeekAction
+from openmsmq.remote.elsewhere_ports import Invoke, Output, Over, Tell
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.message_bytes import body_size, is_transactional, priority
 from openmsmq.wire.rpc import remote_read as rpc
@@ -61,28 +60,6 @@ _LOOKUPS: Final = {
 """To look, and to take. The last message is the one before what is behind all."""
 
 
-class Invoke(msgspec.Struct, frozen=True):
-    """Make a call, then `returned` or `threw` with the same number."""
-
-    number: int
-    operation: int
-    stub: bytes
-    patience_ms: int | None = 0
-    """How long the other side may wait for a message before it answers; None for ever."""
-
-
-class Tell(msgspec.Struct, frozen=True):
-    """Answer a call of the application."""
-
-    call: int
-    reply: api.AnyReply
-
-
-class Over(msgspec.Struct, frozen=True):
-    """Nothing is left to be done; end the connection."""
-
-
-Output: TypeAlias = Invoke | Tell | Over
 _Then: TypeAlias = Callable[[bytes], list[Output]]
 _Fallen: TypeAlias = Callable[[MsmqError], list[Output]]
 
@@ -142,9 +119,9 @@ class QueueElsewhere:
             if isinstance(request, api.Move):
                 return self._move(call, request, target)
             return self._do(call, request, cursor)
-        except EncodeError as error:
+        except EncodeError as misfit:
             # A number that no call has room for, such as a negative one.
-            return [failed(call, InvalidParameter(str(error)))]
+            return [failed(call, InvalidParameter(str(misfit)))]
         except MsmqError as error:
             return [failed(call, error)]
 
@@ -171,8 +148,8 @@ class QueueElsewhere:
         then, fallen = self._calls.pop(number)
         try:
             outputs = then(stub)
-        except DecodeError as error:
-            outputs = fallen(QueueNotAvailable(f"{self._name} answers {error}"))
+        except DecodeError as nonsense:
+            outputs = fallen(QueueNotAvailable(f"{self._name} answers {nonsense}"))
         except MsmqError as error:
             outputs = fallen(error)
         return outputs + self._close_when_done()
@@ -389,8 +366,9 @@ class QueueElsewhere:
         if request.lock:
             self._locked[entry.lookup_id] = reading.number
             return [told]
-        # Whatever the other side says now, the application has the message (R-12).
-        return self._say(reading.number, Verdict.ACK, lambda _: [told], lambda _: [told])
+        # Whatever the other side says to that, the application has the message (R-12). So it need
+        # not wait for it; and until it has the message, nothing is deleted.
+        return [told, *self._say(reading.number, Verdict.ACK, lambda _: [], lambda _: [])]
 
     def _not_started(self, reading: _Reading, error: MsmqError) -> list[Output]:
         self._waiting.pop(reading.number, None)

@@ -16,9 +16,8 @@ from openmsmq.model.queue import AccessMode, SeekAction
 from openmsmq.remote.faults import code_of
 from openmsmq.remote.ports import Output, Return
 from openmsmq.wire.rpc import remote_read as rpc
-from openmsmq.wire.rpc.message_packets import Standing
 from openmsmq.wire.rpc.queue_format import QueueFormat
-from openmsmq.wire.rpc.remote_read import Action
+from openmsmq.wire.rpc.remote_read import Action, Standing
 
 INFINITE_MS: Final = 0xFFFF_FFFF
 """A timeout that never ends."""

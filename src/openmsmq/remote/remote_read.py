@@ -64,7 +64,7 @@ from openmsmq.remote.readings import (
 )
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc import remote_read as rpc
-from openmsmq.wire.rpc.message_packets import sections
+from openmsmq.wire.rpc.message_packets import received, sections
 from openmsmq.wire.rpc.ndr import Call
 from openmsmq.wire.rpc.remote_read import Operation
 
@@ -318,13 +318,9 @@ class RemoteRead:
             return [self._give_back(queue, entry.lookup_id), cancelled]
         if receives(request):
             self._keep(queue, request.request, entry.lookup_id, now)
-        received = rpc.Received(
-            entry.arrived_time_s & 0xFFFF_FFFF,
-            entry.arrival_number,
-            sections(entry.packet, standing_of(entry, queue), request.max_body_bytes),
-            0,
-        )
-        return [Return(read.call, rpc.RECEIVED.encode(received))]
+        parts = sections(entry.packet, standing_of(entry, queue), request.max_body_bytes)
+        arrived_unix_s = entry.arrived_time_s & 0xFFFF_FFFF
+        return [Return(read.call, received(arrived_unix_s, entry.arrival_number, parts))]
 
     def _keep(self, queue: RemoteQueue, request: int, lookup_id: int, now: Instant) -> None:
         """Remember a message that the caller has, and begin to count the time (R-17)."""

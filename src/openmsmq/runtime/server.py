@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeVarTuple, Unpack, assert_never
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVarTuple, Unpack, assert_never
 
 from openmsmq.api.messages import Answer, AnyReply, AnyRequest, GetStatus
 from openmsmq.manager.notices import Notice
@@ -77,6 +77,7 @@ _OUTCOME_UNKNOWN: Final = (
 _LAST_TURNS_COUNT: Final = 8
 
 _Facts = TypeVarTuple("_Facts")
+_Take: TypeAlias = Callable[[list[Answer]], None]
 
 
 class ExitCode(IntEnum):
@@ -145,6 +146,8 @@ class Pump:
         self._connections: dict[int, Answered] = {}
         self._answers: dict[int, list[Answer]] = {}
         self._deferred: dict[Answered, None] = {}
+        self._afterwards: list[tuple[_Take, list[Answer]]] | None = None
+        """Who takes answers when the turn is over, as it may ask for more; None between turns."""
         self._last_connection = 0
         self._ending: set[int] = set()
         """Connections that are cut in a moment: whoever ended them was told that they are."""
@@ -215,6 +218,13 @@ class Pump:
         self._deferred[connection] = None
         self.schedule()
 
+    def after_turn(self, take: _Take, answers: list[Answer]) -> None:
+        """Hand answers to somebody when the turn is over that gives them, or soon without one."""
+        if self._afterwards is None:
+            self._loop.call_soon(take, answers)
+        else:
+            self._afterwards.append((take, answers))
+
     def schedule(self) -> None:
         """Have a turn as soon as what is ready now has been read."""
         self._is_wanted = True
@@ -244,6 +254,8 @@ class Pump:
         if self._broken or (self.primary is not None and not self.primary.may_answer()):
             return
         is_wanted, self._is_wanted = self._is_wanted, False
+        afterwards: list[tuple[_Take, list[Answer]]] = []
+        self._afterwards = afterwards
         try:
             with_strangers = self.network.sessions.take_waiting()
             if self._broken:
@@ -256,10 +268,14 @@ class Pump:
         except Exception as error:
             self.defect(error)
             return
+        finally:
+            self._afterwards = None
         if is_wanted:
             self.times.others_took(began_ns, elapsed_ns())
         elif with_strangers:
             self.times.stranger_took(began_ns, elapsed_ns())
+        for take, answers in afterwards:
+            take(answers)
         if self._deferred:
             self._loop.call_soon(self._let_deferred_go_on)
 

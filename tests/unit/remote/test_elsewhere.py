@@ -27,11 +27,12 @@ from openmsmq.model.identity import Guid
 from openmsmq.model.limits import ELSEWHERE_READS_MAX_COUNT
 from openmsmq.model.names import DirectFormatName, DirectProtocol, LocalQueueName
 from openmsmq.model.queue import AccessMode, RemoteReadState
-from openmsmq.remote.elsewhere import Invoke, Output, Over, QueueElsewhere, Tell
+from openmsmq.remote.elsewhere import QueueElsewhere
+from openmsmq.remote.elsewhere_ports import Invoke, Output, Over, Tell
 from openmsmq.wire.message_bytes import for_remote_reader
 from openmsmq.wire.rpc import remote_read as rpc
-from openmsmq.wire.rpc.message_packets import Standing, sections
-from openmsmq.wire.rpc.remote_read import Action, Operation, Verdict
+from openmsmq.wire.rpc.message_packets import sections
+from openmsmq.wire.rpc.remote_read import Action, Operation, Standing, Verdict
 from tests.unit.manager.office import ORDERS, Office
 
 NAME = DirectFormatName(DirectProtocol.OS, "beta", LocalQueueName("orders", private=True))
@@ -200,11 +201,11 @@ def test_a_message_is_received_in_two_steps() -> None:
     assert (asked.context, asked.action, asked.cursor) == (CONTEXT, Action.RECEIVE, 0)
     assert (asked.lookup_id, asked.timeout_ms, asked.max_body_bytes) == (0, 700, 0xFFFF_FFFF)
     [second] = far.answer(invoke, message())
-    assert far.told == []
     ended = rpc.END_RECEIVE.decode(second.stub)
     assert (ended.context, ended.verdict, ended.request) == (CONTEXT, Verdict.ACK, asked.request)
-    assert far.answer(second, result()) == []
     [told] = far.told
+    assert far.answer(second, result()) == []
+    assert far.told == [told]
     assert isinstance(told.reply, api.Entries)
     [entry] = told.reply.entries
     assert (told.call, entry.lookup_id, entry.arrived_time_s) == (READ, LOOKUP_ID, 1000)
@@ -224,6 +225,19 @@ def test_what_was_given_is_never_lost_whatever_the_second_step_says(how: str) ->
         far.take(far.queue.lost(StaleHandle()))
     [told] = far.told
     assert isinstance(told.reply, api.Entries)
+
+
+def test_the_next_message_is_asked_for_while_the_one_before_is_taken_out() -> None:
+    far = Far().open()
+    invoke, first = started(far.ask(api.Receive(9)))
+    [end] = far.answer(invoke, message())
+    invoke, second = started(far.ask(api.Receive(9), call=READ + 1))
+    # The number of the first is not free before the other computer has taken it out.
+    assert first.request != second.request
+    [next_end] = far.answer(invoke, message(6))
+    assert rpc.END_RECEIVE.decode(next_end.stub).request == second.request
+    assert far.answer(next_end, result()) == far.answer(end, result()) == []
+    assert [told.call for told in far.told] == [READ, READ + 1]
 
 
 @pytest.mark.spec("MQRR-3.2.4.4.1-05")

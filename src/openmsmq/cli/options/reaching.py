@@ -27,7 +27,7 @@ from openmsmq.model.errors import MsmqError
 if TYPE_CHECKING:
     from openmsmq.client.errors import ConnectionLost
     from openmsmq.client.managing.host import RemoteHost
-    from openmsmq.security.authentication.ntlm.initiator import Credentials
+    from openmsmq.security.authentication.ntlm.parties import Credentials
 
 
 @contextlib.contextmanager
@@ -103,7 +103,7 @@ def _about_fault(host: str, target: Target, status: int) -> str:
 
 def _explain(host: str, port: int | None, target: Target, error: ConnectionLost) -> NoReturn:
     from openmsmq.client.connections.rpc_connection import RpcFailed, RpcUnreachable
-    from openmsmq.protocol.rpc.client import FailureKind
+    from openmsmq.protocol.rpc.client_states import FailureKind
     from openmsmq.protocol.rpc.endpoint_lookup import MAPPER_PORT
 
     code = EXIT_NO_CONNECTION

@@ -8,14 +8,8 @@ from time import monotonic  # noqa: TID251 -- the client is no part of the deter
 from typing import Final, Self
 
 from openmsmq.client.errors import ConnectionLost
-from openmsmq.protocol.rpc.client import (
-    ClientAssociation,
-    Failed,
-    FailureKind,
-    Protection,
-    Returned,
-    Threw,
-)
+from openmsmq.protocol.rpc.client import ClientAssociation
+from openmsmq.protocol.rpc.client_states import Failed, FailureKind, Protection, Returned, Threw
 from openmsmq.protocol.rpc.endpoint_lookup import MAPPER_PORT, OPERATION, port_in, question
 from openmsmq.protocol.rpc.states import Written
 from openmsmq.wire.errors import DecodeError

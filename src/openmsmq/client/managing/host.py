@@ -28,8 +28,8 @@ from openmsmq.model.names import (
     QueueOnComputer,
     read_name,
 )
-from openmsmq.protocol.rpc.client import FailureKind
-from openmsmq.security.authentication.ntlm.initiator import Credentials
+from openmsmq.protocol.rpc.client_states import FailureKind
+from openmsmq.security.authentication.ntlm.parties import Credentials
 from openmsmq.wire.errors import DecodeError
 from openmsmq.wire.rpc import management as rpc
 from openmsmq.wire.rpc.ndr import Call

@@ -6,10 +6,10 @@ import secrets
 import time
 from typing import Final
 
-from openmsmq.protocol.rpc.client import Protection
+from openmsmq.protocol.rpc.client_states import Protection
 from openmsmq.security.authentication.initiators import negotiated
-from openmsmq.security.authentication.ntlm.initiator import Chance, Credentials
 from openmsmq.security.authentication.ntlm.keys import CHALLENGE_BYTES, KEY_BYTES
+from openmsmq.security.authentication.ntlm.parties import Chance, Credentials
 from openmsmq.security.authentication.ports import Level, ProviderKind
 
 _FROM_1601_TO_1970_S: Final = 11_644_473_600

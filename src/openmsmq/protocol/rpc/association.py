@@ -15,7 +15,7 @@ from openmsmq.model.limits import (
     RPC_FRAGMENT_MAX_BYTES,
     RPC_FRAGMENT_MIN_BYTES,
 )
-from openmsmq.protocol.rpc.calls import CallBook, Incoming, Wanted
+from openmsmq.protocol.rpc.calls import CallBook, Incoming
 from openmsmq.protocol.rpc.groups import Groups
 from openmsmq.protocol.rpc.outbox import Ended, Outbox, level_name
 from openmsmq.protocol.rpc.presentation import BadOffer, Presentation
@@ -32,12 +32,21 @@ from openmsmq.protocol.rpc.states import (
     Proved,
     Refused,
     SecurityState,
+    Wanted,
     Written,
 )
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.authentication.ports import AuthenticationFailed, Level, ProviderKind
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.rpc.fragment_buffer import FragmentBuffer, TooLong
+from openmsmq.wire.rpc.fragments import (
+    FragmentBuffer,
+    TooLong,
+    body_end,
+    read_body,
+    read_request,
+    read_verifier,
+    stub_offset,
+)
 from openmsmq.wire.rpc.pdus import (
     HEADER_BYTES,
     WHOLE,
@@ -47,17 +56,13 @@ from openmsmq.wire.rpc.pdus import (
     Header,
     NakReason,
     PduType,
-    Request,
     Status,
     Verifier,
-    body_end,
-    read_body,
-    read_verifier,
-    stub_offset,
 )
 from openmsmq.wire.rpc.syntaxes import NDR, Syntax
 from openmsmq.wire.rpc.verification import Said, SaidRequest, split
 
+_KINDS: Final = {int(kind): kind for kind in PduType}
 _NO_AUTHENTICATION: Final = 0
 _LEVELS: Final = tuple(level for level in Level if level is not Level.NONE)
 _NOT_EXECUTED: Final = WHOLE | Flag.DID_NOT_EXECUTE
@@ -101,10 +106,9 @@ class Association:
         incoming = 0 if self._incoming is None else self._incoming.kept_bytes
         return self._buffer.held_bytes + incoming + self._calls.held_bytes
 
-    @property
-    def under_way(self) -> list[int]:
-        """The numbers of its calls that have not ended."""
-        return self._calls.numbers
+    def is_under_way(self, call: int) -> bool:
+        """Whether a call has not ended."""
+        return call in self._calls
 
     def take_outputs(self) -> list[Output]:
         """Return what there is to do since the last call, in order."""
@@ -154,13 +158,11 @@ class Association:
                     header.call, NakReason.PROTOCOL_VERSION, "it speaks another version"
                 )
             raise Ended("it speaks another version")
-        try:
-            following = TRANSITIONS.get((self._state, PduType(header.kind)))
-        except ValueError:
-            following = None
+        kind = _KINDS.get(header.kind)
+        following = None if kind is None else TRANSITIONS.get((self._state, kind))
         if following is None:
             raise self._unexpected(header)
-        match header.kind:
+        match kind:
             case PduType.BIND:
                 self._bind(header, data)
             case PduType.ALTER_CONTEXT:
@@ -341,13 +343,12 @@ class Association:
     def _request(self, header: Header, data: bytes) -> None:
         try:
             verifier = read_verifier(header, data)
-            request = read_body(header, data)
+            said = read_request(header, data)
         except DecodeError as error:
             raise self._out.last_fault(header.call, Status.PROTOCOL, str(error)) from None
-        assert isinstance(request, Request)
         incoming = self._incoming
         if incoming is None:
-            self._begin(header, request, verifier, data)
+            self._begin(header, said, verifier, data)
             return
         if incoming.call != header.call:
             sentence = "it begins a call before the one before it is whole"
@@ -365,10 +366,11 @@ class Association:
         self._add(incoming, header, stub)
 
     def _begin(
-        self, header: Header, request: Request, verifier: Verifier | None, data: bytes
+        self, header: Header, said: tuple[int, int, int], verifier: Verifier | None, data: bytes
     ) -> None:
         """Take the first fragment of a call."""
-        call, context = header.call, request.context
+        hint, context, operation = said
+        call = header.call
         is_first = bool(header.flags & Flag.FIRST)
         if not is_first and not self._is_concurrent:
             raise self._out.last_fault(
@@ -388,9 +390,9 @@ class Association:
             raise self._out.last_fault(call, Status.PROTOCOL, sentence, context=context)
         if self._calls.find(call) is not None:
             raise self._out.last_fault(call, Status.PROTOCOL, "it begins a call that is under way")
-        incoming = Incoming(call, context, interface, request.operation, security)
-        if not header.flags & Flag.LAST and request.hint > RPC_CALL_MAX_BYTES:
-            sentence = f"it announces a call of {request.hint} bytes"
+        incoming = Incoming(call, context, interface, operation, security)
+        if not header.flags & Flag.LAST and hint > RPC_CALL_MAX_BYTES:
+            sentence = f"it announces a call of {hint} bytes"
             raise self._out.last_fault(call, Status.ACCESS_DENIED, sentence, context=context)
         self._add(incoming, header, stub)
 

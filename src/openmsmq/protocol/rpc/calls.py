@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-import msgspec
-
 from openmsmq.model.limits import (
     RPC_CALL_MAX_BYTES,
     RPC_CALLS_MAX_COUNT,
@@ -18,6 +16,7 @@ from openmsmq.model.limits import (
     RPC_REQUEST_MAX_BYTES,
 )
 from openmsmq.protocol.rpc.security_contexts import Security
+from openmsmq.protocol.rpc.states import Wanted
 from openmsmq.wire.rpc.pdus import (
     REQUEST_BYTES,
     WHOLE,
@@ -79,13 +78,6 @@ class _UnderWay:
         """The results, or the status of a fault, while they wait."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """How results are to be written."""
-
-    fragment_max: int
-    signs_header: bool
-
-
 class CallBook:
     """The calls that are under way, by numbers of ours."""
 
@@ -99,6 +91,9 @@ class CallBook:
     def __len__(self) -> int:
         return len(self._calls)
 
+    def __contains__(self, call: object) -> bool:
+        return call in self._calls
+
     @property
     def held_bytes(self) -> int:
         """How many bytes of results wait for those of earlier calls."""
@@ -109,11 +104,6 @@ class CallBook:
         """Whether no further call is taken."""
         return len(self._calls) >= RPC_CALLS_MAX_COUNT
 
-    @property
-    def numbers(self) -> list[int]:
-        """All that are under way."""
-        return list(self._calls)
-
     def begin(self, call: int, context: int, security: Security | None) -> int:
         """Note a call; gives its number."""
         self._last += 1
@@ -122,7 +112,10 @@ class CallBook:
 
     def find(self, call: int) -> int | None:
         """Return our number of a call by the client's number."""
-        return next((number for number, each in self._calls.items() if each.call == call), None)
+        for number, each in self._calls.items():
+            if each.call == call:
+                return number
+        return None
 
     def cancel(self, number: int, *, orphaned: bool) -> bool:
         """Note that nobody waits for a call any more; say whether that is news."""
@@ -138,8 +131,12 @@ class CallBook:
         if found is None or found.answer is not None:
             return b""
         found.answer = answer
+        if not self.in_order:
+            # Nothing waits for anything else.
+            self._held_bytes += _weight(found)
+            return self._written(self._calls.pop(number), wanted)
         self._held_bytes += _weight(found)
-        if self.in_order and self._held_bytes <= RPC_HELD_ANSWERS_MAX_BYTES:
+        if self._held_bytes <= RPC_HELD_ANSWERS_MAX_BYTES:
             ready = []
             for each, underway in self._calls.items():
                 if underway.answer is None:

@@ -7,10 +7,7 @@ is not protected as agreed, ends the connection with a value. [C706 9.3, MS-RPCE
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Final, TypeAlias
-
-import msgspec
+from typing import Final
 
 from openmsmq.model.limits import (
     RPC_AUTH_LEGS_MAX_COUNT,
@@ -20,16 +17,31 @@ from openmsmq.model.limits import (
     RPC_REQUEST_MAX_BYTES,
     RPC_RESULTS_MAX_BYTES,
 )
+from openmsmq.protocol.rpc.client_states import (
+    Bound,
+    ClientOutput,
+    ClientState,
+    Failed,
+    FailureKind,
+    Protection,
+    Returned,
+    Threw,
+)
 from openmsmq.protocol.rpc.states import Written
 from openmsmq.security.authentication.ports import (
     AuthenticationFailed,
     Fragment,
     Level,
-    ProviderKind,
-    SecurityContext,
 )
 from openmsmq.wire.errors import DecodeError
-from openmsmq.wire.rpc.fragment_buffer import FragmentBuffer, TooLong
+from openmsmq.wire.rpc.fragments import (
+    FragmentBuffer,
+    TooLong,
+    read_body,
+    read_verifier,
+    request_head,
+    trailer,
+)
 from openmsmq.wire.rpc.pdus import (
     AUTH_PADDING_BYTES,
     HEADER_BYTES,
@@ -52,8 +64,6 @@ from openmsmq.wire.rpc.pdus import (
     Response,
     Status,
     Verifier,
-    read_body,
-    read_verifier,
     write,
 )
 from openmsmq.wire.rpc.syntaxes import NDR, Syntax
@@ -66,74 +76,6 @@ _FIRST_CALL: Final = 1
 _CALL_MASK: Final = 0xFFFF_FFFF
 _FAULT_BYTES: Final = HEADER_BYTES + 16
 _NOT_PROVED: Final = (NakReason.AUTH_TYPE, NakReason.INVALID_CHECKSUM)
-
-
-class ClientState(Enum):
-    """How far a connection to a server has come."""
-
-    NEW = "new"
-    BINDING = "binding"
-    BOUND = "bound"
-    ENDED = "ended"
-
-
-class FailureKind(Enum):
-    """Why a connection to a server has ended."""
-
-    LOST = "lost"
-    """It was closed."""
-    NOT_AUTHENTICATED = "not authenticated"
-    """The server does not believe who we are, or we do not believe the server."""
-    NO_INTERFACE = "no such interface"
-    REFUSED = "refused"
-    """The server does not agree for another reason."""
-    BROKEN = "broken"
-    """The server says what has no place or cannot be read."""
-
-
-class Protection(msgspec.Struct, frozen=True):
-    """How we prove who we are, and how far each fragment is protected."""
-
-    kind: ProviderKind
-    level: Level
-    context: SecurityContext
-
-
-class Bound(msgspec.Struct, frozen=True):
-    """Calls can be made now."""
-
-    group: int
-    """The association group: further connections that name it share what was opened."""
-    is_concurrent: bool
-    """Whether several calls can be under way at a time."""
-
-
-class Returned(msgspec.Struct, frozen=True):
-    """The results of a call."""
-
-    call: int
-    stub: bytes
-
-
-class Threw(msgspec.Struct, frozen=True):
-    """A call has ended without results."""
-
-    call: int
-    status: int
-    is_executed: bool
-    """Whether something may have been done; the server says so."""
-
-
-class Failed(msgspec.Struct, frozen=True):
-    """The connection has ended; close it. Nothing follows."""
-
-    kind: FailureKind
-    sentence: str
-    calls: tuple[int, ...]
-    """The calls whose end nobody knows."""
-
-
-ClientOutput: TypeAlias = Written | Bound | Returned | Threw | Failed
 
 
 class _Broken(Exception):
@@ -266,14 +208,15 @@ class ClientAssociation:
         padding = -len(request.stub) % AUTH_PADDING_BYTES
         stub = request.stub + bytes(padding)
         size = protection.context.signature_size(protection.level)
-        trailer = self._verifier(bytes(size), padding).trailer
         length = REQUEST_BYTES + len(stub) + TRAILER_BYTES + size
-        before = Header(PduType.REQUEST, flags, length, size, call).encode()
-        before += Request(request.context, request.operation, b"", request.hint).encode()
-        sent, signature = protection.context.protect(
-            protection.level, Fragment(before, stub, trailer), signs_header=self._signs_header
+        before = request_head(
+            flags, length, size, call, request.hint, request.context, request.operation
         )
-        return before + sent + trailer + signature
+        behind = trailer(protection.kind, protection.level, _SECURITY, padding)
+        sent, signature = protection.context.protect(
+            protection.level, Fragment(before, stub, behind), signs_header=self._signs_header
+        )
+        return b"".join((before, sent, behind, signature))
 
     # What comes in.
 
@@ -287,8 +230,8 @@ class ClientAssociation:
                 self._take(header, fragment)
         except (DecodeError, TooLong) as error:
             self._end(FailureKind.BROKEN, f"the server sends {error}")
-        except AuthenticationFailed as error:
-            self._end(FailureKind.NOT_AUTHENTICATED, str(error))
+        except AuthenticationFailed as failed:
+            self._end(FailureKind.NOT_AUTHENTICATED, str(failed))
         except _Broken as broken:
             self._end(broken.kind, str(broken))
 

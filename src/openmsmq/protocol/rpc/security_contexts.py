@@ -21,12 +21,11 @@ from openmsmq.security.authentication.ports import (
     ProviderKind,
     SecurityContext,
 )
+from openmsmq.wire.rpc.fragments import response_head, trailer
 from openmsmq.wire.rpc.pdus import (
     AUTH_PADDING_BYTES,
-    HEADER_BYTES,
     REQUEST_BYTES,
     TRAILER_BYTES,
-    Header,
     PduType,
     Response,
     Status,
@@ -55,6 +54,8 @@ class Security:
         self.number = number
         self.state = SecurityState.PENDING
         self._legs = 0
+        self._signature_bytes = -1
+        """How long its signatures are, once somebody has asked: that does not change any more."""
 
     @property
     def caller(self) -> Caller:
@@ -118,25 +119,32 @@ class Security:
         room = fragment_max - REQUEST_BYTES
         if not self.protects:
             return room
-        room -= TRAILER_BYTES + self._context.signature_size(self.level)
+        room -= TRAILER_BYTES + self._signature_size()
         return room // AUTH_PADDING_BYTES * AUTH_PADDING_BYTES
 
     def seal(self, call: int, response: Response, flags: int, *, signs_header: bool) -> bytes:
         """Return a fragment of results as it is sent."""
         if not self.protects:
             return write(PduType.RESPONSE, call, response, flags=flags)
-        padding = -len(response.stub) % AUTH_PADDING_BYTES
-        stub = response.stub + bytes(padding)
-        size = self._context.signature_size(self.level)
-        body = Response(response.context, stub, response.hint, response.cancels).encode()
-        verifier = Verifier(self.kind, self.level, self.number, bytes(size), padding)
-        length = HEADER_BYTES + len(body) + TRAILER_BYTES + size
-        before = Header(PduType.RESPONSE, flags, length, size, call).encode()
-        before += body[: len(body) - len(stub)]
-        sent, signature = self._context.protect(
-            self.level, Fragment(before, stub, verifier.trailer), signs_header=signs_header
+        stub = response.stub
+        padding = -len(stub) % AUTH_PADDING_BYTES
+        if padding:
+            stub += bytes(padding)
+        size = self._signature_size()
+        length = REQUEST_BYTES + len(stub) + TRAILER_BYTES + size
+        before = response_head(
+            flags, length, size, call, response.hint, response.context, response.cancels
         )
-        return before + sent + verifier.trailer + signature
+        behind = trailer(self.kind, self.level, self.number, padding)
+        sent, signature = self._context.protect(
+            self.level, Fragment(before, stub, behind), signs_header=signs_header
+        )
+        return b"".join((before, sent, behind, signature))
+
+    def _signature_size(self) -> int:
+        if self._signature_bytes < 0:
+            self._signature_bytes = self._context.signature_size(self.level)
+        return self._signature_bytes
 
 
 class SecurityBook:

@@ -85,6 +85,13 @@ class Door(msgspec.Struct, frozen=True):
     interfaces: Mapping[Syntax, InterfaceFacts]
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """How results are to be written."""
+
+    fragment_max: int
+    signs_header: bool
+
+
 class Written(msgspec.Struct, frozen=True):
     """Bytes for the connection."""
 

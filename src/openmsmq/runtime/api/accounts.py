@@ -22,8 +22,8 @@ from openmsmq.runtime.secret_file import changing_alone, read_secret_file, write
 from openmsmq.security.access.callers import Caller, account_caller
 from openmsmq.security.access.sids import account, account_name
 from openmsmq.security.authentication.guesses import GuessGuard
-from openmsmq.security.authentication.ntlm.acceptor import Account
 from openmsmq.security.authentication.ntlm.keys import nt_hash
+from openmsmq.security.authentication.ntlm.parties import Account
 from openmsmq.security.authentication.ports import AuthenticationFailed
 
 ACCOUNTS_FILE: Final = "accounts.json"

@@ -14,11 +14,12 @@ from openmsmq.runtime.api.accounts import AccountBook, AccountDesk
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.rpc.domain_users import DomainUsers
 from openmsmq.security.authentication.guesses import GuessGuard
-from openmsmq.security.authentication.ntlm.acceptor import NtlmAcceptor, Target
+from openmsmq.security.authentication.ntlm.acceptor import NtlmAcceptor
 from openmsmq.security.authentication.ntlm.keys import CHALLENGE_BYTES
+from openmsmq.security.authentication.ntlm.parties import Target
 from openmsmq.security.authentication.ports import ProviderKind, SecurityContext
 from openmsmq.security.authentication.spnego.acceptor import SpnegoAcceptor
-from openmsmq.security.authentication.spnego.mechanism import Mechanism, MechanismContext
+from openmsmq.security.authentication.spnego.offer import Mechanism, MechanismContext
 from openmsmq.security.authentication.spnego.tokens import (
     KERBEROS,
     KERBEROS_OF_WINDOWS,

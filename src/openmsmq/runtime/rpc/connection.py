@@ -37,6 +37,8 @@ class RpcConnection(asyncio.Protocol):
         self._outflow: Outflow
         self._is_proved = False
         self._is_over = False
+        self._counted_bytes = 0
+        """What the limits know to be held for it."""
         self._heard_ms = read_clocks().ticks_ms
         self._timer: asyncio.TimerHandle | None = None
 
@@ -151,9 +153,12 @@ class RpcConnection(asyncio.Protocol):
     def settled(self) -> None:
         """Let the door know what is held for this client."""
         association = self._conversation.association
-        if association.is_bound and self._door.is_public:
+        if self._door.is_public and association.is_bound:
             self._door.limits.established(self.number)
         size = association.held_bytes + self.unsent_bytes
+        if size == self._counted_bytes:
+            return
+        self._counted_bytes = size
         heavy = self._door.limits.buffered(self.number, size, read_clocks())
         if heavy is not None:
             self._door.cut(heavy, "too many bytes are held for it")

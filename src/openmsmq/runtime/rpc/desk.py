@@ -43,6 +43,9 @@ class PumpCounter:
         """Its connection to the queue manager; 0 before it has asked anything."""
         self._asked: dict[int, type[AnyRequest]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._due_ms: int | None = None
+        """When its clerk wants to be woken; the timer may be earlier."""
 
     # What its clerk wants.
 
@@ -65,8 +68,7 @@ class PumpCounter:
             self._watch.closed(request.handle)
         elif kind in _WATCHED:
             self._watch.begin(number, request)
-        connection = self._number
-        self._pump.hand_in(lambda at: self._pump.request(connection, number, request, at))
+        self._pump.hand_in(self._pump.request, self._number, number, request)
         self._pump.schedule()
         return None
 
@@ -75,17 +77,27 @@ class PumpCounter:
         self._pump.defer(self)
 
     def wake_at(self, due_ms: int | None) -> None:
-        """Set its timer."""
+        """Set its timer. One that is early stays, and looks again: most are never needed."""
+        self._due_ms = due_ms
+        if due_ms is None:
+            return
         if self._timer is not None:
+            if self._timer_ms <= due_ms:
+                return
             self._timer.cancel()
-            self._timer = None
-        if due_ms is not None:
-            delay_s = max(0, due_ms - read_clocks().ticks_ms) / 1000
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
+        self._set_timer(due_ms)
+
+    def _set_timer(self, due_ms: int) -> None:
+        self._timer_ms = due_ms
+        delay_s = max(0, due_ms - read_clocks().ticks_ms) / 1000
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
 
     def leave(self) -> None:
         """End its connection to the queue manager."""
-        self.wake_at(None)
+        self._due_ms = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._number:
             number, self._number = self._number, 0
             self._pump.disconnected(number)
@@ -95,7 +107,7 @@ class PumpCounter:
 
     def deliver(self, answers: list[Answer]) -> None:
         """Take answers, when the turn is over."""
-        asyncio.get_running_loop().call_soon(self._take, answers)
+        self._pump.after_turn(self._take, answers)
 
     def go_on(self) -> None:
         """Let the clerk ask what had to wait."""
@@ -116,7 +128,12 @@ class PumpCounter:
 
     def _wake(self) -> None:
         self._timer = None
-        self._clerk.wake()
+        if self._due_ms is None:
+            return
+        if self._due_ms > read_clocks().ticks_ms:
+            self._set_timer(self._due_ms)
+        else:
+            self._clerk.wake()
 
 
 def desk_of(services: dict[Syntax, Service], pump: Pump, audit: AuditLog) -> Desk:

@@ -32,9 +32,9 @@ from openmsmq.model.names import (
     PathName,
     read_name,
 )
-from openmsmq.protocol.rpc.client import (
+from openmsmq.protocol.rpc.client import ClientAssociation
+from openmsmq.protocol.rpc.client_states import (
     Bound,
-    ClientAssociation,
     ClientOutput,
     Failed,
     FailureKind,
@@ -44,7 +44,8 @@ from openmsmq.protocol.rpc.client import (
 )
 from openmsmq.protocol.rpc.endpoint_lookup import MAPPER_PORT, OPERATION, port_in, question
 from openmsmq.protocol.rpc.states import Written
-from openmsmq.remote.elsewhere import Invoke, Output, Over, QueueElsewhere, Tell, failed
+from openmsmq.remote.elsewhere import QueueElsewhere, failed
+from openmsmq.remote.elsewhere_ports import Invoke, Output, Over, Tell
 from openmsmq.runtime.config.errors import ConfigError
 from openmsmq.runtime.limits import (
     ELSEWHERE_ANSWER_S,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from openmsmq.security.authentication.ntlm.initiator import Chance, Credentials, NtlmInitiator
+from openmsmq.security.authentication.ntlm.initiator import NtlmInitiator
 from openmsmq.security.authentication.ntlm.keys import nt_hash
+from openmsmq.security.authentication.ntlm.parties import Chance, Credentials
 from openmsmq.security.authentication.spnego.initiator import SpnegoInitiator
-from openmsmq.security.authentication.spnego.mechanism import Mechanism
+from openmsmq.security.authentication.spnego.offer import Mechanism
 from openmsmq.security.authentication.spnego.tokens import NTLM
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from openmsmq.protocol.rpc.client import (
+from openmsmq.protocol.rpc.client import ClientAssociation
+from openmsmq.protocol.rpc.client_states import (
     Bound,
-    ClientAssociation,
     ClientOutput,
     Failed,
     Protection,
@@ -21,16 +21,15 @@ from openmsmq.protocol.rpc.states import Written
 from openmsmq.security.authentication.ports import Level
 from openmsmq.sim.remote.door import INTERFACE, address_at
 from openmsmq.sim.violation import Violation
+from openmsmq.wire.rpc.fragments import read_body, read_header
 from openmsmq.wire.rpc.pdus import (
     HEADER_BYTES,
     REQUEST_BYTES,
     WHOLE,
     Flag,
-    Header,
     Notice,
     PduType,
     Request,
-    read_body,
     write,
 )
 
@@ -205,7 +204,7 @@ class ReaderLine:
 
     def _fragments(self, data: bytes) -> list[bytes]:
         """Say less in a bind, and cut a call in pieces."""
-        header = Header.read(data)
+        header = read_header(data)
         if header.kind == PduType.BIND:
             changed = bytearray(data)
             changed[_SIZES] = self._scenario.fragment_max.to_bytes(2, "little") * 2

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from openmsmq.protocol.rpc.client import Protection
+from openmsmq.protocol.rpc.client_states import Protection
 from openmsmq.security.access.callers import UNLIMITED, Caller
 from openmsmq.security.access.sids import AUTHENTICATED
 from openmsmq.security.authentication.initiators import credentials_of, negotiated
-from openmsmq.security.authentication.ntlm.acceptor import Account, NtlmAcceptor, Target
-from openmsmq.security.authentication.ntlm.initiator import Chance, Credentials, NtlmInitiator
+from openmsmq.security.authentication.ntlm.acceptor import NtlmAcceptor
+from openmsmq.security.authentication.ntlm.initiator import NtlmInitiator
+from openmsmq.security.authentication.ntlm.parties import Account, Chance, Credentials, Target
 from openmsmq.security.authentication.ports import Level, ProviderKind, SecurityContext
 from openmsmq.security.authentication.spnego.acceptor import SpnegoAcceptor
-from openmsmq.security.authentication.spnego.mechanism import Mechanism
+from openmsmq.security.authentication.spnego.offer import Mechanism
 from openmsmq.security.authentication.spnego.tokens import NTLM
 
 if TYPE_CHECKING:

@@ -14,8 +14,6 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from openmsmq.model.limits import PACKET_MAX_BYTES
 from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.extensions import (
@@ -26,11 +24,23 @@ from openmsmq.wire.extensions import (
     separated,
     without_extensions,
 )
+from openmsmq.wire.fields.cursor import ZEROS
 from openmsmq.wire.message_bytes import for_remote_reader
 from openmsmq.wire.outline import outline
 from openmsmq.wire.packets import headers_end
-from openmsmq.wire.rpc.remote_read import Section, SectionType
+from openmsmq.wire.rpc.ndr_types import REFERENT_FIRST, REFERENT_STEP
+from openmsmq.wire.rpc.remote_read import (
+    RECEIVED,
+    SECTION_MAX_BYTES,
+    Received,
+    Section,
+    SectionType,
+    Standing,
+)
 
+_ONE_SECTION: Final = struct.Struct("<I4xQIIIHxxIIII")
+"""All before the bytes of the one section of a message. [MQRR 3.1.4.7]"""
+_SUCCESS: Final = bytes(4)
 _SUBQUEUE: Final = struct.Struct("<IIIII64s64s")
 _ADDRESS: Final = struct.Struct("<IHHI16s")
 _NO_ADDRESS: Final = _ADDRESS.pack(_ADDRESS.size, 0, 0, 0, b"")
@@ -40,23 +50,11 @@ _NAME_BYTES: Final = 64
 _WHERE: Final = "message for a remote reader"
 
 
-class Standing(msgspec.Struct, frozen=True, gc=False):
-    """What the queue knows of a message beside its packet (SubqueueHeader). [MQRR 2.2.5.3]
-
-    Its class of acknowledgment has a place that does not fit its own description; as nobody can
-    set one without a transaction, it is always zero (R-11). The time of the last move is written
-    in seconds: milliseconds do not fit (R-10).
-    """
-
-    abort_count: int = 0
-    move_count: int = 0
-    moved_time_s: int = 0
-    subqueue: str = ""
-
-
 def write(packet: bytes, standing: Standing) -> bytes:
     """Return the packet as a remote reader gets it, with the headers behind it (R-10)."""
-    name = standing.subqueue.encode("utf-16-le")[: _NAME_BYTES - 2]
+    name = b""
+    if standing.subqueue:
+        name = standing.subqueue.encode("utf-16-le")[: _NAME_BYTES - 2]
     try:
         subqueue = _SUBQUEUE.pack(
             _SUBQUEUE.size,
@@ -78,6 +76,9 @@ def write(packet: bytes, standing: Standing) -> bytes:
 def sections(packet: bytes, standing: Standing, max_body_bytes: int) -> tuple[Section, ...]:
     """Cut a message into what a reader wants. [MQRR 3.1.4.7]"""
     whole = write(packet, standing)
+    if max_body_bytes >= len(packet):
+        # Whoever wants more than there is wants all of it.
+        return (Section(SectionType.FULL_PACKET, len(whole), whole),)
     found = outline(packet)
     if found.body_end - found.body_start <= max_body_bytes:
         return (Section(SectionType.FULL_PACKET, len(whole), whole),)
@@ -87,6 +88,35 @@ def sections(packet: bytes, standing: Standing, max_body_bytes: int) -> tuple[Se
         Section(SectionType.BINARY_FIRST, found.body_end, first),
         Section(SectionType.BINARY_SECOND, len(rest), rest),
     )
+
+
+def received(arrived_unix_s: int, sequence_id: int, parts: tuple[Section, ...]) -> bytes:
+    """Return the results of a read that has found a message, as `RECEIVED` writes them.
+
+    Nearly every message is one section: then all before its bytes is one layout.
+    """
+    if len(parts) == 1 and parts[0].data:
+        [part] = parts
+        size = len(part.data)
+        try:
+            head = _ONE_SECTION.pack(
+                arrived_unix_s,
+                sequence_id,
+                1,
+                REFERENT_FIRST,
+                1,
+                part.kind,
+                part.size_alloc,
+                size,
+                REFERENT_FIRST + REFERENT_STEP,
+                size,
+            )
+        except struct.error:
+            # The table says what is wrong.
+            head = b""
+        if head and size <= SECTION_MAX_BYTES:
+            return b"".join((head, part.data, ZEROS[-size & 3], _SUCCESS))
+    return RECEIVED.encode(Received(arrived_unix_s, sequence_id, parts, 0))
 
 
 def joined(parts: Sequence[Section]) -> bytes:

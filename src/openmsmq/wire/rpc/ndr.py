@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from openmsmq.wire.errors import EncodeError
+from openmsmq.wire.errors import DecodeError, EncodeError
 from openmsmq.wire.rpc.ndr_types import WHERE, Number, Reader, Type, Writer, packed
 
 T = TypeVar("T")
@@ -263,23 +263,40 @@ class Call(Generic[T]):
 
     def __init__(self, make: Callable[..., T], *fields: Field) -> None:
         names = [name for name, _ in fields]
-        self._fields = _Fields(make, names, _cut([one for _, one in fields], 8, is_call=True))
+        types = [one for _, one in fields]
+        self._fields = _Fields(make, names, _cut(types, 8, is_call=True))
+        self._whole: _Run | None = None
+        """All of it, if it is of fixed size and leads nowhere: most calls are one layout."""
+        if len(self._fields.steps) == 1 and not any(one.leads for one in types):
+            [(step, _)] = self._fields.steps
+            self._whole = step if isinstance(step, _Run) else None
 
     def decode(self, stub: bytes) -> T:
         """Read the parameters; refuse what does not belong to them."""
         reader = Reader(stub)
+        whole = self._whole
+        if whole is not None:
+            found: T = self._fields.make(*whole.resolve(reader, whole.read(reader)))
+            if reader.end - reader.at > TRAILING_MAX_BYTES:
+                raise self._too_much(reader)
+            return found
         values: list[Any] = []
         for step, _ in self._fields.steps:
             values += step.resolve(reader, step.read(reader))
         if reader.end - reader.at > TRAILING_MAX_BYTES:
-            raise reader.wrong(f"{reader.end - reader.at} bytes behind the last parameter")
+            raise self._too_much(reader)
         result: T = self._fields.make(*values)
         return result
 
+    def _too_much(self, reader: Reader) -> DecodeError:
+        return reader.wrong(f"{reader.end - reader.at} bytes behind the last parameter")
+
     def encode(self, value: T) -> bytes:
         """Return the bytes of the parameters."""
-        writer = Writer()
         values = self._fields.values(value)
+        if self._whole is not None and self._whole.is_plain:
+            return packed(self._whole.layout, values)
+        writer = Writer()
         for step, which in self._fields.steps:
             step.write(writer, values[which])
             step.follow(writer, values[which])

@@ -1,7 +1,8 @@
 """Fragments of RPC over connections: header, body, and the trailer that protects them.
 
 Everything is little-endian; a peer that sends otherwise is refused by whoever reads the header.
-Reading is total. What a receiver may ignore is not kept: nothing of this is ever passed on.
+`fragments` reads headers and trailers. Reading is total. What a receiver may ignore is not kept:
+nothing of this is ever passed on.
 [C706 12.6, MS-RPCE 2.2.2]
 """
 
@@ -13,8 +14,7 @@ from typing import Final, Self, TypeAlias
 
 import msgspec
 
-from openmsmq.model.identity import GUID_BYTES, Guid
-from openmsmq.wire.errors import DecodeError
+from openmsmq.model.identity import Guid
 from openmsmq.wire.fields.cursor import need, pack
 from openmsmq.wire.rpc.syntaxes import Syntax
 
@@ -117,21 +117,6 @@ class Header(msgspec.Struct, frozen=True, gc=False):
     version: int = VERSION
     minor: int = 0
     representation: bytes = LITTLE_ENDIAN
-
-    @classmethod
-    def read(cls, data: bytes) -> Self:
-        """Read the first 16 bytes of a fragment. Versions and kinds are for others to judge."""
-        need(data, 0, HEADER_BYTES, _WHERE)
-        version, minor, kind, flags, representation, length, auth_length, call = (
-            _HEADER.unpack_from(data)
-        )
-        if not representation[0]:
-            # Not for us, but who is refused wants to know which call it was.
-            call = int.from_bytes(data[12:16], "big")
-        found = cls(kind, flags, length, auth_length, call, version, minor, representation)
-        if found.is_understood and length < HEADER_BYTES:
-            raise DecodeError(_WHERE, 8, f"a fragment of {length} bytes")
-        return found
 
     @property
     def is_understood(self) -> bool:
@@ -302,16 +287,6 @@ class Request(msgspec.Struct, frozen=True):
     """How many bytes its sender thinks there are from here on."""
     object: Guid | None = None
 
-    @classmethod
-    def read(cls, data: bytes, end: int, flags: int) -> Self:
-        """Read a body up to its end; padding before a trailer is still part of its stub."""
-        need(data[:end], HEADER_BYTES, _REQUEST.size, _WHERE)
-        hint, context, operation = _REQUEST.unpack_from(data, HEADER_BYTES)
-        at = stub_offset(flags)
-        need(data[:end], at, 0, _WHERE)
-        about = Guid(data[REQUEST_BYTES:at]) if flags & Flag.OBJECT else None
-        return cls(context, operation, data[at:end], hint, about)
-
     def encode(self) -> bytes:
         """Return the body."""
         fixed = pack(_REQUEST, _WHERE, self.hint, self.context, self.operation)
@@ -325,13 +300,6 @@ class Response(msgspec.Struct, frozen=True):
     stub: bytes
     hint: int
     cancels: int = 0
-
-    @classmethod
-    def read(cls, data: bytes, end: int) -> Self:
-        """Read a body up to its end; padding before a trailer is still part of its stub."""
-        need(data[:end], HEADER_BYTES, _RESPONSE.size, _WHERE)
-        hint, context, cancels = _RESPONSE.unpack_from(data, HEADER_BYTES)
-        return cls(context, data[REQUEST_BYTES:end], hint, cancels)
 
     def encode(self) -> bytes:
         """Return the body."""
@@ -379,60 +347,6 @@ class Notice(msgspec.Struct, frozen=True):
 Body: TypeAlias = Bind | BindAck | BindNak | Request | Response | Fault | Auth3 | Notice
 
 _WHERE: Final = "a fragment of RPC"
-_NOTICES: Final = (PduType.SHUTDOWN, PduType.CO_CANCEL, PduType.ORPHANED)
-
-
-def stub_offset(flags: int) -> int:
-    """Return where the stub of a request begins."""
-    return REQUEST_BYTES + (GUID_BYTES if flags & Flag.OBJECT else 0)
-
-
-def read_verifier(header: Header, data: bytes) -> Verifier | None:
-    """Read the trailer of a whole fragment; None if it has none."""
-    if not header.auth_length:
-        return None
-    at = header.length - header.auth_length - TRAILER_BYTES
-    if at < HEADER_BYTES:
-        raise DecodeError(_WHERE, 10, "a trailer that is longer than its fragment")
-    need(data, at, TRAILER_BYTES + header.auth_length, _WHERE)
-    kind, level, padding, _, context = _TRAILER.unpack_from(data, at)
-    first = stub_offset(header.flags) if header.kind == PduType.REQUEST else REQUEST_BYTES
-    if padding > max(0, at - first):
-        raise DecodeError(_WHERE, at + 2, f"{padding} bytes of padding that are not there")
-    token = data[at + TRAILER_BYTES : header.length]
-    return Verifier(kind, level, context, token, padding)
-
-
-def body_end(header: Header) -> int:
-    """Return where the body ends; padding before the trailer belongs to it."""
-    if not header.auth_length:
-        return header.length
-    return max(HEADER_BYTES, header.length - header.auth_length - TRAILER_BYTES)
-
-
-def read_body(header: Header, data: bytes) -> Body:
-    """Read what a whole fragment says, by the kind in its header."""
-    need(data, 0, header.length, _WHERE)
-    end = body_end(header)
-    match header.kind:
-        case PduType.REQUEST:
-            return Request.read(data, end, header.flags)
-        case PduType.BIND | PduType.ALTER_CONTEXT:
-            return Bind.read(data, end)
-        case PduType.AUTH3:
-            return Auth3()
-        case PduType.RESPONSE:
-            return Response.read(data, end)
-        case PduType.FAULT:
-            return Fault.read(data, end)
-        case PduType.BIND_ACK | PduType.ALTER_CONTEXT_RESPONSE:
-            return BindAck.read(data, end)
-        case PduType.BIND_NAK:
-            return BindNak.read(data, end)
-        case kind if kind in _NOTICES:
-            return Notice(PduType(kind))
-        case kind:
-            raise DecodeError(_WHERE, 2, f"a fragment of the unknown kind {kind}")
 
 
 def write(

@@ -29,6 +29,7 @@ INTERFACE: Final = Guid.parse("1a9134dd-7b39-45ba-ad88-44d01ca47f28")
 VERSION: Final = (1, 0)
 PROPAGATION_TOKEN_MAX_BYTES: Final = 131_072
 """What the interface allows for the token of a transaction. [MQRR 3.1.4.12]"""
+SECTION_MAX_BYTES: Final = PACKET_MAX_BYTES + REMOTE_HEADERS_MAX_BYTES
 SECTION_MAX_COUNT: Final = 2
 """A message comes whole, or in two parts. [MQRR 2.2.6]"""
 CONTEXT_BYTES: Final = 20
@@ -93,6 +94,20 @@ class Section(msgspec.Struct, frozen=True, gc=False):
     kind: int
     size_alloc: int
     data: bytes
+
+
+class Standing(msgspec.Struct, frozen=True, gc=False):
+    """What the queue knows of a message beside its packet (SubqueueHeader). [MQRR 2.2.5.3]
+
+    Its class of acknowledgment has a place that does not fit its own description; as nobody can
+    set one without a transaction, it is always zero (R-11). The time of the last move is written
+    in seconds: milliseconds do not fit (R-10).
+    """
+
+    abort_count: int = 0
+    move_count: int = 0
+    moved_time_s: int = 0
+    subqueue: str = ""
 
 
 class Nothing(msgspec.Struct, frozen=True, gc=False):
@@ -273,7 +288,7 @@ SECTION: Final = Struct(
     Section,
     ("kind", U16),
     ("size_alloc", U32),
-    ("data", Counted(ByteArray(PACKET_MAX_BYTES + REMOTE_HEADERS_MAX_BYTES))),
+    ("data", Counted(ByteArray(SECTION_MAX_BYTES))),
 )
 """The type of SectionBuffer. [MQRR 2.2.6]"""
 

@@ -13,7 +13,7 @@ from openmsmq.client.connections.rpc_connection import (
     RpcFault,
     RpcUnreachable,
 )
-from openmsmq.protocol.rpc.client import FailureKind
+from openmsmq.protocol.rpc.client_states import FailureKind
 from openmsmq.protocol.rpc.states import CallArrived, Closed, Written
 from openmsmq.wire.rpc.pdus import Status
 from tests.unit.protocol.rpc.conversations import OPEN, SAFE, by_spnego, server

@@ -18,6 +18,7 @@ from openmsmq.protocol.rpc.states import (
 from openmsmq.security.access.callers import anonymous
 from openmsmq.security.authentication.ntlm.initiator import NtlmInitiator
 from openmsmq.security.authentication.ports import Fragment, Level, ProviderKind
+from openmsmq.wire.rpc.fragments import body_end, read_body, read_header, read_verifier
 from openmsmq.wire.rpc.pdus import (
     AUTH_PADDING_BYTES,
     HEADER_BYTES,
@@ -35,9 +36,6 @@ from openmsmq.wire.rpc.pdus import (
     Request,
     Response,
     Verifier,
-    body_end,
-    read_body,
-    read_verifier,
     write,
 )
 from openmsmq.wire.rpc.syntaxes import NDR, Syntax
@@ -112,7 +110,7 @@ def written(outputs: list[Output]) -> list[tuple[Header, Body]]:
     data = b"".join(each.data for each in outputs if isinstance(each, Written))
     found = []
     while data:
-        header = Header.read(data)
+        header = read_header(data)
         found.append((header, read_body(header, data[: header.length])))
         data = data[header.length :]
     return found
@@ -158,7 +156,7 @@ class Caller:
         first = self.verifier(self.side.step(b"").token)
         machine.received(bind(*(offers or (offer(),)), group=group, verifier=first))
         data = b"".join(each.data for each in machine.take_outputs() if isinstance(each, Written))
-        challenge = read_verifier(Header.read(data), data)
+        challenge = read_verifier(read_header(data), data)
         assert challenge is not None
         last = self.verifier(self.side.step(challenge.token).token)
         machine.received(write(PduType.AUTH3, 1, Auth3(), last))
@@ -191,7 +189,7 @@ class Caller:
         found = b""
         flags = []
         while data:
-            header = Header.read(data)
+            header = read_header(data)
             whole, data = data[: header.length], data[header.length :]
             assert header.length <= 5840
             assert isinstance(read_body(header, whole), Response)

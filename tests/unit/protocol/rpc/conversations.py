@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from openmsmq.protocol.rpc.association import Association
-from openmsmq.protocol.rpc.client import (
-    ClientAssociation,
-    ClientOutput,
-    Protection,
-)
+from openmsmq.protocol.rpc.client import ClientAssociation
+from openmsmq.protocol.rpc.client_states import ClientOutput, Protection
 from openmsmq.protocol.rpc.groups import Groups
 from openmsmq.protocol.rpc.states import (
     CallArrived,

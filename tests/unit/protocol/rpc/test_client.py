@@ -14,9 +14,9 @@ from openmsmq.model.limits import (
     RPC_REQUEST_MAX_BYTES,
     RPC_RESULTS_MAX_BYTES,
 )
-from openmsmq.protocol.rpc.client import (
+from openmsmq.protocol.rpc.client import ClientAssociation
+from openmsmq.protocol.rpc.client_states import (
     Bound,
-    ClientAssociation,
     ClientState,
     Failed,
     FailureKind,

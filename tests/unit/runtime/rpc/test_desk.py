@@ -18,6 +18,7 @@ from openmsmq.remote.services import Service
 from openmsmq.runtime.api.audit import AuditLog
 from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.logs import EventLog
+from openmsmq.runtime.rpc import desk
 from openmsmq.runtime.rpc.desk import PumpCounter
 from openmsmq.runtime.server import Pump
 from openmsmq.runtime.service import Server
@@ -105,7 +106,8 @@ class Line:
 class Office:
     """A desk before a queue manager in memory."""
 
-    def __init__(self, pump: Pump) -> None:
+    def __init__(self, pump: Pump, kind: type[Opener] = Opener) -> None:
+        self._kind = kind
         self.made: list[tuple[Caller, Opener]] = []
         self.pump = pump
         services = {
@@ -120,7 +122,7 @@ class Office:
         return counter
 
     def _make(self, caller: Caller) -> Opener:
-        made = Opener()
+        made = self._kind()
         self.made.append((caller, made))
         return made
 
@@ -142,7 +144,9 @@ class Office:
 
 
 def at_work(
-    act: Callable[[Office], object], then: Callable[[Office], None] = lambda _: None
+    act: Callable[[Office], object],
+    then: Callable[[Office], None] = lambda _: None,
+    kind: type[Opener] = Opener,
 ) -> None:
     """Do something at a desk, let the queue manager answer, and look."""
 
@@ -152,7 +156,7 @@ def at_work(
         )
         server = await Server.start(config, store=MemoryStore(), log=EventLog(level="error"))
         try:
-            office = Office(server._pump)  # noqa: SLF001 -- a whole server has the only real one
+            office = Office(server._pump, kind)  # noqa: SLF001 -- a whole server has the only real one
             act(office)
             for _ in range(20):
                 await asyncio.sleep(0)
@@ -304,3 +308,107 @@ def test_an_interface_that_is_not_offered_is_unknown() -> None:
     arrived = CallArrived(1, strange, 0, b"", ALICE)
     at_work(lambda office: office.desk.call(line, 1, arrived))
     assert line.answers == [(1, Status.UNKNOWN_INTERFACE)]
+
+
+class Sleeper(Opener):
+    """An interface that is woken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.woken_ms: list[int] = []
+
+    def wake(self, now: Instant) -> list[Output]:
+        self.woken_ms.append(now.ticks_ms)
+        return []
+
+
+class Loop:
+    """The timers of a loop, and a clock that a test sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_ms = 0
+        self.timers: list[tuple[int, Callable[[], None]]] = []
+        self.cancelled_count = 0
+        monkeypatch.setattr(desk, "read_clocks", lambda: Instant(self.now_ms, 0))
+        monkeypatch.setattr(asyncio, "get_running_loop", lambda: self)
+
+    def call_later(self, delay_s: float, act: Callable[[], None]) -> Loop:
+        self.timers.append((self.now_ms + round(delay_s * 1000), act))
+        return self
+
+    def cancel(self) -> None:
+        self.timers.clear()
+        self.cancelled_count += 1
+
+    def go_to(self, now_ms: int) -> None:
+        while self.timers and min(due for due, _ in self.timers) <= now_ms:
+            timer = min(self.timers, key=lambda each: each[0])
+            self.timers.remove(timer)
+            self.now_ms = timer[0]
+            timer[1]()
+        self.now_ms = now_ms
+
+
+def asleep(
+    monkeypatch: pytest.MonkeyPatch, act: Callable[[Loop, PumpCounter], None]
+) -> tuple[Loop, Sleeper]:
+    """Do something with the counter of a clerk, before a clock that a test sets."""
+    seen: list[tuple[Loop, Sleeper]] = []
+
+    def at_desk(office: Office) -> None:
+        office.call(Line(), operation=5)
+        [(_, made)] = office.made
+        assert isinstance(made, Sleeper)
+        with monkeypatch.context() as patch:
+            loop = Loop(patch)
+            act(loop, office.counters[0])
+        seen.append((loop, made))
+
+    at_work(at_desk, kind=Sleeper)
+    return seen[0]
+
+
+def test_a_clerk_is_woken_at_the_last_moment_that_it_has_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def act(loop: Loop, counter: PumpCounter) -> None:
+        counter.wake_at(100)
+        counter.wake_at(250)
+        loop.go_to(1_000)
+        counter.wake_at(3_000)
+        counter.wake_at(2_000)
+        loop.go_to(2_500)
+
+    _, sleeper = asleep(monkeypatch, act)
+    assert sleeper.woken_ms == [250, 2_000]
+
+
+def test_moments_that_move_on_leave_the_timer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def act(loop: Loop, counter: PumpCounter) -> None:
+        for due_ms in range(100, 1_000):
+            counter.wake_at(due_ms)
+        assert (len(loop.timers), loop.cancelled_count) == (1, 0)
+        counter.wake_at(None)
+        loop.go_to(5_000)
+
+    loop, sleeper = asleep(monkeypatch, act)
+    assert (loop.timers, sleeper.woken_ms) == ([], [])
+
+
+def test_who_leaves_is_not_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def act(loop: Loop, counter: PumpCounter) -> None:
+        counter.wake_at(100)
+        counter.leave()
+        loop.go_to(5_000)
+
+    assert asleep(monkeypatch, act)[1].woken_ms == []
+
+
+def test_answers_between_turns_are_taken_too() -> None:
+    taken: list[api.Answer] = []
+    answers = [api.Answer(1, api.Done())]
+    at_work(
+        lambda office: office.pump.after_turn(taken.extend, answers),
+        lambda _: None,
+    )
+    assert taken == answers

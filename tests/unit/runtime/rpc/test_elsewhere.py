@@ -33,7 +33,7 @@ from openmsmq.runtime.service import Server
 from openmsmq.security.access.callers import UNLIMITED, Caller
 from openmsmq.security.access.sids import ADMINISTRATORS, Sid, identities
 from openmsmq.storage.memory import MemoryStore
-from openmsmq.wire.rpc.fragment_buffer import FragmentBuffer
+from openmsmq.wire.rpc.fragments import FragmentBuffer, read_body
 from openmsmq.wire.rpc.pdus import (
     WHOLE,
     Bind,
@@ -46,7 +46,6 @@ from openmsmq.wire.rpc.pdus import (
     Request,
     Response,
     Result,
-    read_body,
     write,
 )
 from openmsmq.wire.rpc.remote_read import OPENED, Opened, Operation

@@ -6,7 +6,8 @@ from openmsmq.security.access.callers import Caller
 from openmsmq.security.authentication.ports import Fragment, Level, Step
 from openmsmq.security.authentication.spnego.acceptor import SpnegoAcceptor
 from openmsmq.security.authentication.spnego.initiator import SpnegoInitiator
-from openmsmq.security.authentication.spnego.mechanism import Mechanism, Negotiation
+from openmsmq.security.authentication.spnego.mechanism import Negotiation
+from openmsmq.security.authentication.spnego.offer import Mechanism
 from openmsmq.security.authentication.spnego.tokens import KERBEROS, NTLM
 from tests.unit.security.authentication.sides import ALICE, PASSWORD, Book, acceptor, initiator
 

@@ -6,9 +6,10 @@ from typing import Final
 
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.access.sids import Sid, identities
-from openmsmq.security.authentication.ntlm.acceptor import Account, NtlmAcceptor, Target
-from openmsmq.security.authentication.ntlm.initiator import Chance, Credentials, NtlmInitiator
+from openmsmq.security.authentication.ntlm.acceptor import NtlmAcceptor
+from openmsmq.security.authentication.ntlm.initiator import NtlmInitiator
 from openmsmq.security.authentication.ntlm.keys import nt_hash
+from openmsmq.security.authentication.ntlm.parties import Account, Chance, Credentials, Target
 from openmsmq.security.authentication.ports import AuthenticationFailed, Fragment
 
 PASSWORD: Final = "correct horse"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from openmsmq.security.authentication.initiators import credentials_of, negotiated
-from openmsmq.security.authentication.ntlm.initiator import Chance
 from openmsmq.security.authentication.ntlm.keys import nt_hash
+from openmsmq.security.authentication.ntlm.parties import Chance
 from tests.unit.security.authentication.negotiations import agree, ntlm_server
 from tests.unit.security.authentication.sides import ALICE, PASSWORD, TIME
 

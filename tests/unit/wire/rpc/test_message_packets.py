@@ -17,8 +17,8 @@ from openmsmq.wire.headers.queue_names import DirectName, PrivateOnDestination
 from openmsmq.wire.headers.user import OVER_HTTP, UserHeader
 from openmsmq.wire.message_bytes import for_remote_reader, user_flags
 from openmsmq.wire.packets import UserMessage, decode, encode
-from openmsmq.wire.rpc.message_packets import Standing, joined, read, sections, write
-from openmsmq.wire.rpc.remote_read import Section
+from openmsmq.wire.rpc.message_packets import joined, read, received, sections, write
+from openmsmq.wire.rpc.remote_read import RECEIVED, Received, Section, Standing
 from tests.strategies.messages import Draft
 
 MANAGER = Guid.parse("aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee")
@@ -227,3 +227,41 @@ def test_there_is_no_header_of_a_session_and_the_first_header_says_so() -> None:
     message = user_message(whole)
     assert message.session is None
     assert encode(message) == whole
+
+
+SECTIONS = st.lists(
+    st.builds(
+        Section,
+        st.sampled_from([0, 1, 2, 0xFFFF, 0x1_0000]),
+        st.sampled_from([0, 7, 0xFFFF_FFFF, 0x1_0000_0000]),
+        st.binary(max_size=9),
+    ),
+    max_size=3,
+)
+
+
+@given(
+    st.sampled_from([0, 1_000, 0xFFFF_FFFF, 0x1_0000_0000, -1]),
+    st.sampled_from([0, 5, 0xFFFF_FFFF_FFFF_FFFF, 1 << 64]),
+    SECTIONS,
+)
+def test_the_short_way_to_write_a_message_writes_what_the_table_does(
+    arrived_unix_s: int, sequence_id: int, parts: list[Section]
+) -> None:
+    expected: bytes | None
+    try:
+        expected = RECEIVED.encode(Received(arrived_unix_s, sequence_id, tuple(parts), 0))
+    except EncodeError:
+        expected = None
+    if expected is None:
+        with pytest.raises(EncodeError):
+            received(arrived_unix_s, sequence_id, tuple(parts))
+    else:
+        assert received(arrived_unix_s, sequence_id, tuple(parts)) == expected
+
+
+def test_the_short_way_has_the_limit_of_the_table() -> None:
+    longest = PACKET_MAX_BYTES + REMOTE_HEADERS_MAX_BYTES
+    received(0, 0, (Section(0, longest, bytes(longest)),))
+    with pytest.raises(EncodeError):
+        received(0, 0, (Section(0, longest + 1, bytes(longest + 1)),))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from openmsmq.model.identity import Guid
 from openmsmq.wire.errors import DecodeError
+from openmsmq.wire.rpc.fragments import read_body, read_header, read_verifier
 from openmsmq.wire.rpc.pdus import (
     HEADER_BYTES,
     WHOLE,
@@ -26,8 +27,6 @@ from openmsmq.wire.rpc.pdus import (
     Response,
     Result,
     Verifier,
-    read_body,
-    read_verifier,
     write,
 )
 from openmsmq.wire.rpc.syntaxes import Syntax
@@ -64,7 +63,7 @@ def test_what_is_written_is_read(
     if isinstance(body, Request) and body.object is not None:
         flags |= Flag.OBJECT
     data = write(kind, call, body, verifier, flags)
-    header = Header.read(data)
+    header = read_header(data)
     assert (header.kind, header.call, header.length) == (kind, call, len(data))
     assert read_body(header, data) == body
     assert read_verifier(header, data) == verifier
@@ -76,7 +75,7 @@ def test_any_bytes_are_a_fragment_or_none(
 ) -> None:
     size = HEADER_BYTES + len(rest)
     data = Header(kind, flags, size, auth_length % (2 * size), 1).encode() + rest
-    header = Header.read(data)
+    header = read_header(data)
     for read in (read_body, read_verifier):
         try:
             read(header, data)
@@ -87,7 +86,7 @@ def test_any_bytes_are_a_fragment_or_none(
 @given(st.binary(max_size=20))
 def test_any_bytes_are_a_header_or_none(data: bytes) -> None:
     try:
-        header = Header.read(data)
+        header = read_header(data)
     except DecodeError:
         return
     assert len(data) >= HEADER_BYTES
@@ -130,10 +129,10 @@ def test_offers_that_are_not_there_are_none() -> None:
     data = bytearray(write(PduType.BIND, 1, Bind(1, 1, 0, ())))
     data[24] = 200
     with pytest.raises(DecodeError):
-        read_body(Header.read(bytes(data)), bytes(data))
+        read_body(read_header(bytes(data)), bytes(data))
 
 
 def test_who_offers_nothing_may_leave_out_the_padding() -> None:
     whole = write(PduType.BIND, 1, Bind(1, 2, 3, ()))
     short = Header(PduType.BIND, WHOLE, 25, 0, 1).encode() + whole[16:25]
-    assert read_body(Header.read(short), short) == Bind(1, 2, 3, ())
+    assert read_body(read_header(short), short) == Bind(1, 2, 3, ())

@@ -16,8 +16,6 @@ import hmac
 from enum import Enum, auto
 from typing import Final, Protocol
 
-import msgspec
-
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.authentication.ntlm.context import REQUIRED, NtlmContext, insist
 from openmsmq.security.authentication.ntlm.keys import (
@@ -45,6 +43,7 @@ from openmsmq.security.authentication.ntlm.messages import (
     decode_negotiate,
     encode_pairs,
 )
+from openmsmq.security.authentication.ntlm.parties import Account, Target
 from openmsmq.security.authentication.ntlm.protection import Protection
 from openmsmq.security.authentication.ports import AuthenticationFailed, Step
 from openmsmq.wire.errors import DecodeError
@@ -66,13 +65,6 @@ _AGREED: Final = (
 """What we agree to if a client asks for it."""
 
 
-class Account(msgspec.Struct, frozen=True):
-    """Somebody who can prove to be somebody by NTLM."""
-
-    nt_hash: bytes
-    caller: Caller
-
-
 class Accounts(Protocol):
     """Who there is, asked for one connection; it also decides who may try again when."""
 
@@ -81,18 +73,6 @@ class Accounts(Protocol):
 
     def note(self, user: str, *, proved: bool) -> None:
         """Take down how an attempt for a user ended."""
-
-
-class Target(msgspec.Struct, frozen=True):
-    """Who the server says it is."""
-
-    computer: str
-    """Its NetBIOS name."""
-    dns_computer: str
-    challenge: bytes
-    """Eight bytes that nobody can foresee, never used twice: the proof is about them."""
-    time: int
-    """Now, in tenths of microseconds since 1601: a client that hears it signs its messages."""
 
 
 class _State(Enum):

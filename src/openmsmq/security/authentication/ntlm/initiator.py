@@ -28,6 +28,7 @@ from openmsmq.security.authentication.ntlm.messages import (
     decode_pairs,
     encode_pairs,
 )
+from openmsmq.security.authentication.ntlm.parties import Chance, Credentials
 from openmsmq.security.authentication.ntlm.protection import Protection
 from openmsmq.security.authentication.ports import AuthenticationFailed, Step
 from openmsmq.wire.errors import DecodeError
@@ -43,26 +44,6 @@ _WANTED = (
     | Flag.VERSION
     | Flag.KEY_56
 )
-
-
-class Credentials(msgspec.Struct, frozen=True):
-    """As whom somebody calls."""
-
-    user: str
-    domain: str
-    nt_hash: bytes
-    workstation: str = ""
-
-
-class Chance(msgspec.Struct, frozen=True):
-    """What a driver hands in for one authentication."""
-
-    challenge: bytes
-    """Eight random bytes."""
-    session_key: bytes
-    """Sixteen random bytes."""
-    time: int
-    """Now, in tenths of microseconds since 1601; used if the server does not say the time."""
 
 
 class _State(Enum):

@@ -8,11 +8,8 @@ signs its messages. [RFC 4178 5, MS-SPNG 3.3.5.1]
 from __future__ import annotations
 
 from openmsmq.security.authentication.ports import AuthenticationFailed, Step
-from openmsmq.security.authentication.spnego.mechanism import (
-    Mechanism,
-    MechanismContext,
-    Negotiation,
-)
+from openmsmq.security.authentication.spnego.mechanism import Negotiation
+from openmsmq.security.authentication.spnego.offer import Mechanism, MechanismContext
 from openmsmq.security.authentication.spnego.tokens import (
     NegotiationState,
     ResponseToken,

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from openmsmq.security.authentication.ports import AuthenticationFailed, Step
-from openmsmq.security.authentication.spnego.mechanism import (
-    Mechanism,
-    MechanismContext,
-    Negotiation,
-)
+from openmsmq.security.authentication.spnego.mechanism import Negotiation
+from openmsmq.security.authentication.spnego.offer import Mechanism, MechanismContext
 from openmsmq.security.authentication.spnego.tokens import (
     NegotiationState,
     ResponseToken,

@@ -1,49 +1,22 @@
-"""What SPNEGO asks of a mechanism, and what both its sides have in common."""
+"""What both sides of SPNEGO have in common."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Final, Protocol
-
-import msgspec
+from typing import Final
 
 from openmsmq.security.access.callers import Caller
 from openmsmq.security.authentication.ports import (
     AuthenticationFailed,
     Fragment,
     Level,
-    SecurityContext,
     Step,
 )
+from openmsmq.security.authentication.spnego.offer import Mechanism, MechanismContext
 from openmsmq.wire.errors import DecodeError
 
 LEGS_MAX_COUNT: Final = 10
 """Tokens of one side within one negotiation; Kerberos and NTLM need two or three."""
-
-
-class MechanismContext(SecurityContext, Protocol):
-    """A mechanism that can be agreed on."""
-
-    @property
-    def asks_for_mic(self) -> bool:
-        """Whether the list of mechanisms is to be signed even if the first one was taken."""
-
-    def sign_list(self, data: bytes) -> bytes:
-        """Return the signature of the list of mechanisms."""
-
-    def check_list(self, data: bytes, signature: bytes) -> None:
-        """Raise `AuthenticationFailed` unless the list of mechanisms has this signature."""
-
-    def lists_are_signed(self) -> None:
-        """Go on behind the signatures of both lists."""
-
-
-class Mechanism(msgspec.Struct, frozen=True):
-    """One that we have: what it is called, and how an authentication by it begins."""
-
-    identifiers: tuple[bytes, ...]
-    begin: Callable[[], MechanismContext]
 
 
 class Negotiation(ABC):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmsmq.security.authentication.ntlm.acceptor import NtlmAcceptor, Target
+from openmsmq.security.authentication.ntlm.acceptor import NtlmAcceptor
 from openmsmq.security.authentication.ntlm.context import REQUIRED
 from openmsmq.security.authentication.ntlm.keys import nt_hash, proof, response_key
 from openmsmq.security.authentication.ntlm.messages import (
@@ -23,6 +23,7 @@ from openmsmq.security.authentication.ntlm.messages import (
     decode_pairs,
     encode_pairs,
 )
+from openmsmq.security.authentication.ntlm.parties import Target
 from openmsmq.security.authentication.ports import AuthenticationFailed, Fragment, Level
 from tests.unit.security.authentication.sides import (
     ALICE,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmsmq.security.authentication.ntlm.context import REQUIRED
-from openmsmq.security.authentication.ntlm.initiator import Chance, Credentials, NtlmInitiator
+from openmsmq.security.authentication.ntlm.initiator import NtlmInitiator
 from openmsmq.security.authentication.ntlm.messages import (
     AvId,
     Challenge,
@@ -16,6 +16,7 @@ from openmsmq.security.authentication.ntlm.messages import (
     decode_client_proof,
     encode_pairs,
 )
+from openmsmq.security.authentication.ntlm.parties import Chance, Credentials
 from openmsmq.security.authentication.ports import AuthenticationFailed
 from tests.unit.security.authentication.sides import acceptor, conversation, initiator
 

@@ -7,12 +7,8 @@ from spnego._spnego import NegTokenInit
 
 from openmsmq.security.authentication.ports import AuthenticationFailed, Fragment, Level
 from openmsmq.security.authentication.spnego.acceptor import SpnegoAcceptor
-from openmsmq.security.authentication.spnego.mechanism import (
-    LEGS_MAX_COUNT,
-    Mechanism,
-    MechanismContext,
-    Negotiation,
-)
+from openmsmq.security.authentication.spnego.mechanism import LEGS_MAX_COUNT, Negotiation
+from openmsmq.security.authentication.spnego.offer import Mechanism, MechanismContext
 from openmsmq.security.authentication.spnego.tokens import (
     KERBEROS,
     NTLM,
