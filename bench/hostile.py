@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from bench.measure import Effort, Figure
 from bench.peers import openmsmq_pair
-from bench.peers.pair import Job, run_pair
+from bench.peers.pair import FINISH_S, Job, WorkerLate, run_pair
 from bench.peers.process import disk_directory
 
 SLOW: Final = 500
@@ -65,11 +65,17 @@ def _session_port(directory: Path) -> int:
     return int(config["parameters"]["MsmqIpPort"])
 
 
-def transfer_rate(pair: str, queue: str, count: int) -> float:
-    """Return how many messages a second go from one queue manager to the other."""
+def transfer_rate(pair: str, queue: str, count: int, most_s: float = FINISH_S) -> float:
+    """Return how many messages a second go from one queue manager to the other.
+
+    It is 0 if all of them take longer than `most_s`.
+    """
     job = Job(queue, count=count, warm_up=1_000)
     openmsmq_pair.prepare(pair, job)
-    return run_pair(pair, job, openmsmq_pair.produce, openmsmq_pair.consume).rate
+    try:
+        return run_pair(pair, job, openmsmq_pair.produce, openmsmq_pair.consume, most_s).rate
+    except WorkerLate:
+        return 0.0
 
 
 @contextlib.contextmanager

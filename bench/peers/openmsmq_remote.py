@@ -1,8 +1,10 @@
 """OpenMSMQ, read from another computer: MS-MQRR at packet privacy, proved by NTLM.
 
-The queue manager runs as `openmsmq serve`, with its door of RPC. A reader is our own client of RPC
-on a blocking socket. It receives as the protocol wants it: it starts a receive, waits for the
-message, says that it has it, and waits until the queue manager has removed it durably.
+The queue manager runs as `openmsmq serve`, with its door of RPC. A reader is what our own queue
+manager reads with for its applications (`remote.elsewhere` over `protocol.rpc.client`), on a socket
+that blocks. It starts a receive, waits for the message and has it; it says so, and may ask for the
+next message before the queue manager has answered that it has removed the one before durably. It
+has no message that was not asked for, and one at a time.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -18,14 +21,20 @@ import openmsmq
 from bench.peers import openmsmq as single
 from bench.peers.pair import BODY, Gate, Job
 from bench.peers.process import HOST, free_port
+from openmsmq.api import messages as api
 from openmsmq.client.managing.proving import protection
 from openmsmq.model.identity import NIL_GUID
-from openmsmq.protocol.rpc.client import Bound, ClientAssociation, ClientOutput, Failed, Returned
+from openmsmq.model.names import DirectFormatName, DirectProtocol, LocalQueueName
+from openmsmq.model.queue import AccessMode
+from openmsmq.protocol.rpc.client import ClientAssociation
+from openmsmq.protocol.rpc.client_states import Bound, ClientOutput, Failed, Returned
 from openmsmq.protocol.rpc.states import Written
+from openmsmq.remote.elsewhere import QueueElsewhere
+from openmsmq.remote.elsewhere_ports import Invoke, Output, Over, Tell
 from openmsmq.runtime.api.accounts import ACCOUNTS_FILE, add_account
 from openmsmq.security.authentication.initiators import credentials_of
 from openmsmq.wire.rpc import remote_read as rpc
-from openmsmq.wire.rpc.queue_format import QueueFormat
+from openmsmq.wire.rpc.remote_read import Operation
 from openmsmq.wire.rpc.syntaxes import Syntax
 
 NAME: Final = "OpenMSMQ"
@@ -36,9 +45,10 @@ INTERFACE: Final = Syntax(rpc.INTERFACE, *rpc.VERSION)
 
 _PATIENCE: Final = struct.pack("ll", 30, 0)
 _READ_BYTES: Final = 1 << 16
-_ANY_REQUEST: Final = 1
-"""What a receive is called: its number is free again when it has ended."""
-_WHOLE: Final = 0xFFFF_FFFF
+_HANDLE: Final = 1
+_CALL: Final = 1
+"""What each request is called: none is made before the one before it is answered."""
+_RECEIVE: Final = api.Receive(_HANDLE)
 _SUCCESS: Final = bytes(4)
 
 
@@ -92,17 +102,22 @@ def consume(addresses: str, job: Job, gate: Gate) -> list[float]:
     """Receive the messages of a job, one by one."""
     host, _, port = addresses.split(",")[1].rpartition(":")
     with Reader((host, int(port))) as reader:
-        context = reader.open(job.queue)
+        reader.open(job.queue)
         for _ in range(job.warm_up):
-            reader.receive(context)
+            reader.receive()
         gate.wait()
         for _ in range(job.count):
-            reader.receive(context)
+            reader.receive()
+        # The last one is taken out when the queue has been closed.
+        reader.leave()
     return []
 
 
 class Reader:
-    """One connection of a reader."""
+    """One open queue, read as `openmsmq serve` reads it for an application of its computer.
+
+    The machines are those of the product; only the socket is one that blocks.
+    """
 
     def __init__(self, place: tuple[str, int], password: str = PASSWORD) -> None:
         proved = protection(credentials_of(USER, password), place[0])
@@ -110,8 +125,11 @@ class Reader:
         self._socket = socket.create_connection(place)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._stubs: tuple[bytes, ...] = ()
-        """The parameters of a receive and of its end, always the same."""
+        self._queue: QueueElsewhere
+        self._held: deque[Invoke] = deque()
+        self._invoked: dict[int, Invoke] = {}
+        self._heard: deque[ClientOutput | Output] = deque()
+        """What the machines have said and nobody has waited for yet."""
         self._machine.connected()
         self._next(Bound)
 
@@ -121,41 +139,65 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def open(self, queue: str) -> bytes:
-        """Open a queue for receiving; gives its handle."""
-        name = QueueFormat(3, 0, 0, rf"OS:{MANAGER}\private$\{queue}")
-        asked = rpc.OpenQueue(name, 1, 0, NIL_GUID, 1, 6, 1, 7600, 1)
-        stub = self._call(rpc.Operation.OPEN_QUEUE, rpc.OPEN_QUEUE.encode(asked))
-        return rpc.OPENED.decode(stub).context
+    def open(self, queue: str) -> None:
+        """Open a queue for receiving."""
+        name = DirectFormatName(DirectProtocol.OS, MANAGER, LocalQueueName(queue, private=True))
+        asked = api.OpenQueue(str(name), int(AccessMode.RECEIVE))
+        self._queue = QueueElsewhere(name, _HANDLE, asked, NIL_GUID)
+        self._do(self._queue.open(_CALL))
+        self._next(Tell)
 
-    def receive(self, context: bytes) -> None:
-        """Receive the next message, and have it removed."""
-        if not self._stubs:
-            wanted = rpc.StartReceive(context, 0, 0, 0, 0, _ANY_REQUEST, _WHOLE, _WHOLE)
-            taken = rpc.EndReceive(context, rpc.Verdict.ACK, _ANY_REQUEST)
-            self._stubs = rpc.START_RECEIVE.encode(wanted), rpc.END_RECEIVE.encode(taken)
-        start, end = self._stubs
-        stub = self._call(rpc.Operation.START_RECEIVE, start)
-        if not stub.endswith(_SUCCESS) or BODY not in stub:
-            raise ValueError(f"no message came, but {rpc.RECEIVED.decode(stub)}")
-        stub = self._call(rpc.Operation.END_RECEIVE, end)
-        if stub != _SUCCESS:
-            raise ValueError(f"a message was not removed: {stub.hex()}")
+    def receive(self) -> None:
+        """Receive the next message."""
+        self._do(self._queue.asked(_CALL, _RECEIVE, 0))
+        told = self._next(Tell)
+        assert isinstance(told, Tell)
+        if not isinstance(told.reply, api.Entries):
+            raise ValueError(f"no message came, but {told.reply}")
+        [entry] = told.reply.entries
+        if BODY not in entry.packet:
+            raise ValueError("another message came")
 
-    def _call(self, operation: int, stub: bytes) -> bytes:
-        self._machine.call(operation, stub)
-        found = self._next(Returned)
-        assert isinstance(found, Returned)
-        return found.stub
+    def leave(self) -> None:
+        """Close the queue, when everything is taken out that was received."""
+        self._do(self._queue.leave())
+        self._next(Over)
 
-    def _next(self, wanted: type[ClientOutput]) -> ClientOutput:
-        """Write what there is to write, and read until the machine says what is wanted."""
+    def _next(self, wanted: type[ClientOutput | Output]) -> ClientOutput | Output:
+        """Write what there is to write, and read until the machines say what is wanted."""
         while True:
-            for output in self._machine.take_outputs():
-                if isinstance(output, Written):
-                    self._socket.sendall(output.data)
-                elif isinstance(output, wanted):
-                    return output
-                elif isinstance(output, Failed):
-                    raise ConnectionError(output.sentence)
-            self._machine.received(self._socket.recv(_READ_BYTES))
+            while self._heard:
+                heard = self._heard.popleft()
+                if isinstance(heard, wanted):
+                    return heard
+                if isinstance(heard, Failed):
+                    raise ConnectionError(heard.sentence)
+            self._settle()
+            if not self._heard:
+                self._machine.received(self._socket.recv(_READ_BYTES))
+
+    def _settle(self) -> None:
+        for output in self._machine.take_outputs():
+            if isinstance(output, Written):
+                self._socket.sendall(output.data)
+            elif isinstance(output, Returned):
+                self._take(self._invoked.pop(output.call), output.stub)
+            else:
+                self._heard.append(output)
+
+    def _take(self, invoked: Invoke, stub: bytes) -> None:
+        if invoked.operation == Operation.END_RECEIVE and stub != _SUCCESS:
+            raise ValueError(f"a message was not taken out: {stub.hex()}")
+        self._do(self._queue.returned(invoked.number, stub))
+
+    def _do(self, outputs: list[Output]) -> None:
+        """Do what the queue wants."""
+        for output in outputs:
+            if isinstance(output, Invoke):
+                self._held.append(output)
+            else:
+                self._heard.append(output)
+        while self._held and self._machine.can_call:
+            invoke = self._held.popleft()
+            self._invoked[self._machine.call(invoke.operation, invoke.stub)] = invoke
+            self._settle()

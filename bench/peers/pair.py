@@ -14,7 +14,7 @@ BODY_BYTES: Final = 1024
 BODY: Final = bytes(range(256)) * (BODY_BYTES // 256)
 
 _START_S: Final = 60.0
-_FINISH_S: Final = 300.0
+FINISH_S: Final = 300.0
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -67,6 +67,10 @@ class WorkerFailed(Exception):
     """A worker ended with an error, or not in time."""
 
 
+class WorkerLate(WorkerFailed):
+    """A worker was not done in time."""
+
+
 class Told(NamedTuple):
     """What a worker tells at its end."""
 
@@ -75,13 +79,17 @@ class Told(NamedTuple):
     waits_s: list[float]
 
 
-def run_pair(address: str, job: Job, produce: Work, consume: Work) -> Outcome:
-    """Run a job with both workers."""
-    taken, sent = run_together(address, job, [consume, produce])
+def run_pair(
+    address: str, job: Job, produce: Work, consume: Work, finish_s: float = FINISH_S
+) -> Outcome:
+    """Run a job with both workers; raise `WorkerLate` if it takes longer."""
+    taken, sent = run_together(address, job, [consume, produce], finish_s)
     return Outcome(max(taken.end_s, sent.end_s) - sent.start_s, job.count, sent.waits_s)
 
 
-def run_together(address: str, job: Job, works: Sequence[Work]) -> list[Told]:
+def run_together(
+    address: str, job: Job, works: Sequence[Work], finish_s: float = FINISH_S
+) -> list[Told]:
     """Run a job with a process for each worker; they begin when all are warm."""
     context = multiprocessing.get_context("spawn")
     lines: list[Connection] = []
@@ -98,7 +106,7 @@ def run_together(address: str, job: Job, works: Sequence[Work]) -> list[Told]:
             _hear(line, _START_S)
         for line in lines:
             line.send("go")
-        return [_hear(line, _FINISH_S) for line in lines]
+        return [_hear(line, finish_s) for line in lines]
     finally:
         for worker in workers:
             worker.join(1.0)
@@ -121,7 +129,7 @@ def send_at_pace(per_second: int, count: int, send: Callable[[], Any]) -> list[f
 
 def _hear(line: Connection, patience_s: float) -> Any:
     if not line.poll(patience_s):
-        raise WorkerFailed(f"a worker said nothing for {patience_s:g} s")
+        raise WorkerLate(f"a worker said nothing for {patience_s:g} s")
     try:
         heard = line.recv()
     except EOFError:

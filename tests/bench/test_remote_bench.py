@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import openmsmq
-from bench import remote
+from bench import hostile_rpc, remote
 from bench.__main__ import main
 from bench.measure import Effort, Figure
 from bench.peers import openmsmq_remote
 from bench.peers.openmsmq_remote import Reader
-from bench.peers.pair import Job, run_together
+from bench.peers.pair import Gate, Job, WorkerLate, run_together
 from bench.peers.rpc_strangers import KINDS, QUEUE, VICTIM, Strangers
 
 
@@ -85,3 +86,22 @@ async def _for_a_while(strangers: Strangers, wanted: str) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await task
     assert strangers.did[wanted]
+
+
+def test_the_bench_of_hostile_callers_begins_no_round_that_would_end_too_late() -> None:
+    most_s = hostile_rpc.TIME_MAX_S
+    assert hostile_rpc.has_time(1, most_s / 2)
+    assert not hostile_rpc.has_time(1, most_s / 2 + 1)
+    assert hostile_rpc.has_time(2, most_s * 2 / 3)
+    assert not hostile_rpc.has_time(2, most_s * 2 / 3 + 1)
+
+
+def _goes_on(_address: str, _job: Job, gate: Gate) -> list[float]:
+    gate.wait()
+    threading.Event().wait()
+    return []
+
+
+def test_work_that_takes_too_long_is_told_from_work_that_fails() -> None:
+    with pytest.raises(WorkerLate):
+        run_together("", Job("orders", count=1), [_goes_on], 0.2)
