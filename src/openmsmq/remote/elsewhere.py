@@ -119,9 +119,9 @@ class QueueElsewhere:
             if isinstance(request, api.Move):
                 return self._move(call, request, target)
             return self._do(call, request, cursor)
-        except EncodeError as error:
+        except EncodeError as misfit:
             # A number that no call has room for, such as a negative one.
-            return [failed(call, InvalidParameter(str(error)))]
+            return [failed(call, InvalidParameter(str(misfit)))]
         except MsmqError as error:
             return [failed(call, error)]
 
@@ -148,8 +148,8 @@ class QueueElsewhere:
         then, fallen = self._calls.pop(number)
         try:
             outputs = then(stub)
-        except DecodeError as error:
-            outputs = fallen(QueueNotAvailable(f"{self._name} answers {error}"))
+        except DecodeError as nonsense:
+            outputs = fallen(QueueNotAvailable(f"{self._name} answers {nonsense}"))
         except MsmqError as error:
             outputs = fallen(error)
         return outputs + self._close_when_done()

@@ -230,8 +230,8 @@ class ClientAssociation:
                 self._take(header, fragment)
         except (DecodeError, TooLong) as error:
             self._end(FailureKind.BROKEN, f"the server sends {error}")
-        except AuthenticationFailed as error:
-            self._end(FailureKind.NOT_AUTHENTICATED, str(error))
+        except AuthenticationFailed as failed:
+            self._end(FailureKind.NOT_AUTHENTICATED, str(failed))
         except _Broken as broken:
             self._end(broken.kind, str(broken))
 

@@ -9,7 +9,9 @@ from typing import Any
 from openmsmq.model.clock import Instant
 from openmsmq.protocol.rpc.groups import Groups
 from openmsmq.protocol.rpc.states import Door
+from openmsmq.remote.clerks import Clerk, Counter, Desk
 from openmsmq.runtime.rpc.connection import RpcConnection
+from openmsmq.security.access.callers import Caller
 from openmsmq.wire.rpc.pdus import WHOLE, Header, PduType
 
 NUMBER = 7
@@ -36,6 +38,10 @@ class Wire(asyncio.Transport):
         self.is_aborted = True
 
 
+def _no_counter(_clerk: Clerk, _caller: Caller, _peer: str) -> Counter:
+    raise AssertionError
+
+
 class Doorway:
     """The door of a connection: it takes down what is held, and cuts from a number of bytes on."""
 
@@ -46,7 +52,7 @@ class Doorway:
         self.connections: dict[int, RpcConnection] = {}
         self.facts = Door(2103, {})
         self.groups = Groups()
-        self.desk = None
+        self.desk = Desk({}, _no_counter)
         self.is_public = False
         begin = SimpleNamespace(begin=lambda _kind: None)
         self.proofs = SimpleNamespace(of_connection=lambda _address: begin)

@@ -106,7 +106,8 @@ class Line:
 class Office:
     """A desk before a queue manager in memory."""
 
-    def __init__(self, pump: Pump) -> None:
+    def __init__(self, pump: Pump, kind: type[Opener] = Opener) -> None:
+        self._kind = kind
         self.made: list[tuple[Caller, Opener]] = []
         self.pump = pump
         services = {
@@ -121,7 +122,7 @@ class Office:
         return counter
 
     def _make(self, caller: Caller) -> Opener:
-        made = Opener()
+        made = self._kind()
         self.made.append((caller, made))
         return made
 
@@ -143,7 +144,9 @@ class Office:
 
 
 def at_work(
-    act: Callable[[Office], object], then: Callable[[Office], None] = lambda _: None
+    act: Callable[[Office], object],
+    then: Callable[[Office], None] = lambda _: None,
+    kind: type[Opener] = Opener,
 ) -> None:
     """Do something at a desk, let the queue manager answer, and look."""
 
@@ -153,7 +156,7 @@ def at_work(
         )
         server = await Server.start(config, store=MemoryStore(), log=EventLog(level="error"))
         try:
-            office = Office(server._pump)  # noqa: SLF001 -- a whole server has the only real one
+            office = Office(server._pump, kind)  # noqa: SLF001 -- a whole server has the only real one
             act(office)
             for _ in range(20):
                 await asyncio.sleep(0)
@@ -307,15 +310,16 @@ def test_an_interface_that_is_not_offered_is_unknown() -> None:
     assert line.answers == [(1, Status.UNKNOWN_INTERFACE)]
 
 
-class Sleeper:
-    """What a clerk is to its counter, as far as it is woken."""
+class Sleeper(Opener):
+    """An interface that is woken."""
 
     def __init__(self) -> None:
-        self.is_over = False
+        super().__init__()
         self.woken_ms: list[int] = []
 
-    def wake(self) -> None:
-        self.woken_ms.append(desk.read_clocks().ticks_ms)
+    def wake(self, now: Instant) -> list[Output]:
+        self.woken_ms.append(now.ticks_ms)
+        return []
 
 
 class Loop:
@@ -345,44 +349,59 @@ class Loop:
         self.now_ms = now_ms
 
 
-def counter_of(sleeper: Sleeper) -> PumpCounter:
-    return PumpCounter(sleeper, ALICE, "", None, AuditLog(None))  # type: ignore[arg-type]
+def asleep(
+    monkeypatch: pytest.MonkeyPatch, act: Callable[[Loop, PumpCounter], None]
+) -> tuple[Loop, Sleeper]:
+    """Do something with the counter of a clerk, before a clock that a test sets."""
+    seen: list[tuple[Loop, Sleeper]] = []
+
+    def at_desk(office: Office) -> None:
+        office.call(Line(), operation=5)
+        [(_, made)] = office.made
+        assert isinstance(made, Sleeper)
+        with monkeypatch.context() as patch:
+            loop = Loop(patch)
+            act(loop, office.counters[0])
+        seen.append((loop, made))
+
+    at_work(at_desk, kind=Sleeper)
+    return seen[0]
 
 
 def test_a_clerk_is_woken_at_the_last_moment_that_it_has_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    loop, sleeper = Loop(monkeypatch), Sleeper()
-    counter = counter_of(sleeper)
-    counter.wake_at(100)
-    counter.wake_at(250)
-    loop.go_to(1_000)
-    assert sleeper.woken_ms == [250]
-    counter.wake_at(3_000)
-    counter.wake_at(2_000)
-    loop.go_to(2_500)
+    def act(loop: Loop, counter: PumpCounter) -> None:
+        counter.wake_at(100)
+        counter.wake_at(250)
+        loop.go_to(1_000)
+        counter.wake_at(3_000)
+        counter.wake_at(2_000)
+        loop.go_to(2_500)
+
+    _, sleeper = asleep(monkeypatch, act)
     assert sleeper.woken_ms == [250, 2_000]
 
 
 def test_moments_that_move_on_leave_the_timer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop, sleeper = Loop(monkeypatch), Sleeper()
-    counter = counter_of(sleeper)
-    for due_ms in range(100, 1_000):
-        counter.wake_at(due_ms)
-    assert (len(loop.timers), loop.cancelled_count) == (1, 0)
-    counter.wake_at(None)
-    loop.go_to(5_000)
-    assert sleeper.woken_ms == []
-    assert loop.timers == []
+    def act(loop: Loop, counter: PumpCounter) -> None:
+        for due_ms in range(100, 1_000):
+            counter.wake_at(due_ms)
+        assert (len(loop.timers), loop.cancelled_count) == (1, 0)
+        counter.wake_at(None)
+        loop.go_to(5_000)
+
+    loop, sleeper = asleep(monkeypatch, act)
+    assert (loop.timers, sleeper.woken_ms) == ([], [])
 
 
 def test_who_leaves_is_not_woken(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop, sleeper = Loop(monkeypatch), Sleeper()
-    counter = counter_of(sleeper)
-    counter.wake_at(100)
-    counter.leave()
-    loop.go_to(5_000)
-    assert sleeper.woken_ms == []
+    def act(loop: Loop, counter: PumpCounter) -> None:
+        counter.wake_at(100)
+        counter.leave()
+        loop.go_to(5_000)
+
+    assert asleep(monkeypatch, act)[1].woken_ms == []
 
 
 def test_answers_between_turns_are_taken_too() -> None:
