@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,3 +196,23 @@ def test_systemd_does_not_end_a_standby_that_lives(
         heard = [systemd.recv(1000).decode() for _ in range(4)]
     assert heard[0].startswith("READY=1")
     assert heard[1:] == ["WATCHDOG=1"] * 3
+
+
+def test_one_that_lost_its_epoch_while_its_hook_ran_never_says_that_it_is_ready(
+    tmp_path: Path, databases: Databases
+) -> None:
+    hook = tmp_path / "take-over"
+    taken = (
+        "UPDATE openmsmq_log SET epoch = epoch + 1, holder = 'gamma 1',"
+        " lease_until = clock_timestamp() + interval '1 hour' WHERE name = 'PAIR'"
+    )
+    # As another computer does, when this one was cut off meanwhile. Then it renews, and hears it.
+    connection = f"psycopg.connect({databases.first.address!r}, autocommit=True)"
+    hook.write_text(
+        f"#!{sys.executable}\nimport psycopg, time\n"
+        f"with {connection} as connection:\n    connection.execute({taken!r})\ntime.sleep(2)\n"
+    )
+    hook.chmod(0o700)
+    done = serve(tmp_path, databases.address, on_promotion=str(hook))
+    assert (done.returncode, "ready " in done.stdout) == (NOT_YET, False), done.stderr
+    assert "another computer has taken over" in done.stderr
