@@ -30,7 +30,6 @@ COMPILED = [
     "remote/remote_read.py",
     "runtime/api/connection.py",
     "runtime/api/outflow.py",
-    "runtime/clocks.py",
     "runtime/http/burden.py",
     "runtime/http/connection.py",
     "runtime/http/conversation.py",
