@@ -24,7 +24,7 @@ from openmsmq.storage.records import ReaderRecord, ReservationRecord
 
 if TYPE_CHECKING:
     from openmsmq.manager.queues.reads import WaitingRead
-    from openmsmq.storage.port import StoreReader, Stretch
+    from openmsmq.storage.port import StoreReader
 
 SYSTEM_QUEUES: Final = {
     SystemQueue.JOURNAL: 1,
@@ -361,22 +361,12 @@ class LocalQueue:
         """Return entries with `first` <= lookup identifier <= `last`, as the store has them."""
         if first > last:
             return []
-        start, stop = self._bounds(first, last)
-        return self.reader.scan(start, stop, limit, reverse=reverse)
-
-    def stretch(self, first: int, last: int, count_max: int, bytes_max: int) -> Stretch | None:
-        """Return the first of these entries if the store has them side by side."""
-        start, stop = self._bounds(first, last)
-        return self.reader.stretch(start, stop, count_max, bytes_max)
-
-    def _bounds(self, first: int, last: int) -> tuple[bytes, bytes]:
-        """Return the key of an entry, and the one behind that of another."""
         stop = (
             records.entries_end(self.id)
             if last >= records.LOOKUP_MAX
             else records.entry_key(self.id, last + 1)
         )
-        return records.entry_key(self.id, first), stop
+        return self.reader.scan(records.entry_key(self.id, first), stop, limit, reverse=reverse)
 
 
 def _part_key(part: LocalQueue) -> str:

@@ -38,6 +38,7 @@ SLICE_ROWS: Final = 10_000
 """How many messages one request takes out, and one step of longer work looks at."""
 
 _DEADLINE_START: Final = 4
+_FACTS_END: Final = records.FACTS_BYTES
 _LOOKUP_BYTES: Final = 8
 _NEVER: Final = INFINITE_S.to_bytes(4, "little")
 
@@ -264,7 +265,7 @@ def _add_facts(facts: set[bytes], found: Stretch) -> None:
     end = 0
     for size in found.sizes:
         begin = end + head_bytes(size)
-        facts.add(values[begin + _DEADLINE_START : begin + records.FACTS_BYTES])
+        facts.add(values[begin + _DEADLINE_START : begin + _FACTS_END])
         end += size
 
 

@@ -96,8 +96,16 @@ class Arrivals:
         """
         if self._is_over or self.start >= self._stop or len(self._levels) != 1:
             return None
-        base = self._levels[0] << 56
-        found = self._queue.stretch(base + self.start, base + self._stop - 1, count, bytes_max)
+        queue, base = self._queue, self._levels[0] << 56
+        start, stop = base + self.start, base + self._stop
+        found = queue.reader.stretch(
+            records.entry_key(queue.id, start),
+            records.entries_end(queue.id)
+            if stop > records.LOOKUP_MAX
+            else records.entry_key(queue.id, stop),
+            count,
+            bytes_max,
+        )
         if found is not None:
             self.start = int.from_bytes(found.keys[-ARRIVAL_BYTES:], "big") + 1
         return found
