@@ -14,9 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore, open_store
+from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.memory import MemoryStore
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, Store, StoreFailed, StoreFull, Taken
 from tests.stretches import records_in, within
 

@@ -12,7 +12,8 @@ import random
 import sys
 from pathlib import Path
 
-from openmsmq.storage.engine import JournaledStore, open_store
+from openmsmq.storage.engine import JournaledStore
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch
 
 KEPT_BATCHES = 120

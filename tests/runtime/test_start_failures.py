@@ -14,7 +14,7 @@ from openmsmq.runtime.config.file import ServerConfig
 from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.process import exit_code_for
 from openmsmq.runtime.service import Server
-from openmsmq.storage.engine import open_store
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreDamaged
 from tests.runtime.other_users import GROUP, USER, missing, run_as
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.storage.engine import open_store
 from openmsmq.storage.maintenance import check_store
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreFailed, StoreFull
 from tests.runtime import store_writer
 from tests.runtime.disks import mounted_disk

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.storage.engine import open_store
+from openmsmq.storage.bundles.pages import PAGES_LOOKED_AT_COUNT
 from openmsmq.storage.layout import BASE_NAME, JOURNAL_NAMES
-from openmsmq.storage.pages import PAGES_LOOKED_AT_COUNT
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch
 from tests.runtime.test_server_process import environment, refused, serving
 

@@ -30,7 +30,7 @@ from openmsmq.spark.source.options import read_source_options
 from openmsmq.spark.source.queue_range import TASK_MIN_COUNT
 from openmsmq.spark.source.stream_reader import StreamReader
 from openmsmq.storage import records
-from openmsmq.storage.engine import open_store
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch
 from tests.spark.exactly_once.harness import Manager
 from tests.spark.streams import Stream, names, send

@@ -65,7 +65,8 @@ from openmsmq.runtime.telemetry.tracing import open_tracing
 from openmsmq.runtime.turn_file import TurnFile
 from openmsmq.security.own_key import KeptKey
 from openmsmq.storage.backups.manifest import BackupOwner
-from openmsmq.storage.engine import JournaledStore, open_store
+from openmsmq.storage.engine import JournaledStore
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import (
     Store,
     StoreDamaged,

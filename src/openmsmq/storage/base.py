@@ -15,9 +15,8 @@ that is being emptied, are remembered as a hidden run, so that each is stepped o
 from __future__ import annotations
 
 import contextlib
-import errno
-import struct
 from collections.abc import Container, Iterator, Sequence
+from functools import partial
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -28,11 +27,10 @@ import lmdb
 import msgspec
 from zlib_ng.zlib_ng import crc32
 
-from openmsmq.storage import pages
-from openmsmq.storage.bundles import rewriting
+from openmsmq.storage.bundles import pages, rewriting
 from openmsmq.storage.bundles.bundle import Bundle
 from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
-from openmsmq.storage.bundles.environment import explained, open_environment
+from openmsmq.storage.bundles.environment import explained, open_environment, write_explained
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
 from openmsmq.storage.bundles.reading import Reading, cut_to
 from openmsmq.storage.bundles.runs import Runs
@@ -68,9 +66,6 @@ READERS_BYTES: Final = 64 << 10
 REWRITTEN_MAX_BYTES: Final = SPARE_BYTES // 4
 """What deletions may write again at once: bundles of which they leave something."""
 
-GATHERED_BYTES: Final = 1 << 20
-"""What is taken out of a file at once that is hardly worth its place."""
-
 _RECORDS: Final = b"records"
 _BUNDLES: Final = b"bundles"
 _STATE: Final = b"state"
@@ -78,18 +73,10 @@ _APPLIED: Final = b"applied"
 _JOURNAL: Final = b"journal"
 _ASIDE: Final = b"aside"
 _BUNDLED: Final = b"bundled"
-_NOTE: Final = struct.Struct("<QQQ")
 _NOTES: Final = msgspec.msgpack.Decoder(AsideNotes)
 _KEY: Final = itemgetter(0)
 _VALUE: Final = slice(None, -CRC_BYTES)
 """The part of what is stored that is the value; made once, not for each record."""
-
-
-def _note_in(value: bytes | None) -> JournalNote | None:
-    if value is None:
-        return None
-    written, first_bytes, second_bytes = _NOTE.unpack(value)
-    return JournalNote(written, (first_bytes, second_bytes))
 
 
 class Base:
@@ -134,7 +121,8 @@ class Base:
             self._open_trees(create=create, write=write)
             self._begin_reading()
             self.applied = self._read_applied(create=create)
-            self.note = _note_in(self._read_state(_JOURNAL))
+            note = self._read_state(_JOURNAL)
+            self.note = None if note is None else JournalNote.unpacked(note)
             aside = self._read_state(_ASIDE)
             self.aside = {} if aside is None else _NOTES.decode(aside)
             damaged = self.stayed.load(self._reader.cursor(db=self._state))
@@ -407,8 +395,7 @@ class Base:
                     number = applied.to_bytes(8, "little")
                     transaction.put(_APPLIED, pack(_APPLIED, number), db=self._state)
                 if note is not None:
-                    numbers = _NOTE.pack(note.written, *note.sizes_bytes)
-                    transaction.put(_JOURNAL, pack(_JOURNAL, numbers), db=self._state)
+                    transaction.put(_JOURNAL, pack(_JOURNAL, note.packed()), db=self._state)
                 if aside is not None and aside != self.aside:
                     notes = msgspec.msgpack.encode(aside)
                     transaction.put(_ASIDE, pack(_ASIDE, notes), db=self._state)
@@ -439,7 +426,7 @@ class Base:
         if number is None or self._bundles is None:
             return
         uses = self.stayed.uses
-        work = rewriting.gathering_of(number, GATHERED_BYTES, self._bundles, uses)
+        work = rewriting.gathering_of(number, rewriting.GATHERED_BYTES, self._bundles, uses)
         self._take_place(work.put_bytes * 2)
         try:
             with self._env.begin(write=True, db=self._records) as transaction:
@@ -487,37 +474,25 @@ class Base:
 
     def _take_place(self, needed_bytes: int) -> None:
         """Find out before a transaction whether the disk has room for it."""
-        page_bytes = self._env.stat()["psize"]
         parts = (self._records, self._state, self._bundled)
         trees = [self._env.stat(), *[self._reader.stat(part) for part in parts if part is not None]]
         page_count = sum(
             tree["branch_pages"] + tree["leaf_pages"] + tree["overflow_pages"] for tree in trees
         )
         size_bytes = self.size_bytes
-        missing = needed_bytes + SPARE_BYTES - (size_bytes - page_count * page_bytes)
+        missing = needed_bytes + SPARE_BYTES - (size_bytes - page_count * trees[0]["psize"])
         if missing <= 0:
             return
-        try:
-            self._files.allocate(self._file, size_bytes + missing + GROWTH_BYTES)
-        except OSError as error:
-            if error.errno not in FULL:
-                raise disk_error(error, "enlarge the records", self.path) from error
+        for more_bytes in (GROWTH_BYTES, 0):
             try:
-                self._files.allocate(self._file, size_bytes + missing)
-            except OSError as again:
-                raise disk_error(again, "enlarge the records", self.path) from again
+                return self._files.allocate(self._file, size_bytes + missing + more_bytes)
+            except OSError as error:
+                if error.errno not in FULL or not more_bytes:
+                    raise disk_error(error, "enlarge the records", self.path) from error
 
     def _write_error(self, error: lmdb.Error, count: int) -> StoreError:
-        # LMDB reports a full disk as an input/output error when part of a write succeeded. If
-        # there is no room for what the transaction could need at most, that was the reason.
-        if error.code == errno.EIO:
-            try:
-                needed = 2 * count * self._env.stat()["psize"] + SPARE_BYTES
-                self._files.allocate(self._file, self.size_bytes + needed)
-            except OSError as probe:
-                if probe.errno in FULL:
-                    return disk_error(probe, "write the records", self.path)
-        return explained(error, "write", self.path)
+        needed = self.size_bytes + 2 * count * self._env.stat()["psize"] + SPARE_BYTES
+        return write_explained(error, self.path, partial(self._files.allocate, self._file, needed))
 
     # Copying.
 

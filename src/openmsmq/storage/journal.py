@@ -15,8 +15,10 @@ is not taken for one that ends there.
 from __future__ import annotations
 
 import contextlib
+import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -24,6 +26,8 @@ from openmsmq.storage.files import FULL, FileOps, disk_error, fill_with_zeroes
 from openmsmq.storage.frames import Framing, Record
 from openmsmq.storage.layout import ADVICE, JOURNAL_NAMES
 from openmsmq.storage.port import StoreDamaged, StoreFailed
+
+_NOTE: Final = struct.Struct("<QQQ")
 
 
 class JournalNote(msgspec.Struct, frozen=True):
@@ -33,6 +37,16 @@ class JournalNote(msgspec.Struct, frozen=True):
     """The journal has reached this batch, or gone beyond."""
     sizes_bytes: tuple[int, int]
     """The files are at least so long."""
+
+    def packed(self) -> bytes:
+        """Return it as the base keeps it."""
+        return _NOTE.pack(self.written, *self.sizes_bytes)
+
+    @classmethod
+    def unpacked(cls, value: bytes) -> JournalNote:
+        """Return what `packed` has written."""
+        written, first_bytes, second_bytes = _NOTE.unpack(value)
+        return cls(written, (first_bytes, second_bytes))
 
 
 class _Segment:

@@ -12,8 +12,8 @@ import msgspec
 
 from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import Base
+from openmsmq.storage.bundles.pages import damaged_pages
 from openmsmq.storage.bundles.stayed_files import StayedFiles
-from openmsmq.storage.engine import open_store
 from openmsmq.storage.files import FileOps, disk_error
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import Journal, JournalNote
@@ -24,7 +24,7 @@ from openmsmq.storage.layout import (
     lock_store,
     read_format,
 )
-from openmsmq.storage.pages import damaged_pages
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import StoreDamaged
 
 Progress = Callable[[int, int], None]

@@ -18,12 +18,12 @@ from openmsmq.storage.engine import (
     SLICE_BYTES,
     STAYING_BYTES,
     JournaledStore,
-    open_store,
 )
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.layout import SCHEMA_VERSION, aside_name, read_format, write_format
 from openmsmq.storage.maintenance import check_store, compact_store
 from openmsmq.storage.memtable import CHANGE_COST_BYTES
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreDamaged, StoreFailed, StoreFull, Taken
 from openmsmq.storage.replication.prepared import BOOKKEEPING_MAX_BYTES
 from tests.contracts.test_store import CrampedFiles

@@ -16,11 +16,11 @@ from openmsmq.storage.engine import (
     CLEARED_MAX_COUNT,
     SLICE_BYTES,
     JournaledStore,
-    open_store,
 )
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.layout import SCHEMA_VERSION, StoreFormat, write_format
 from openmsmq.storage.maintenance import check_store
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import (
     Batch,
     StoreDamaged,

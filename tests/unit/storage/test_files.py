@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, open_store
+from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES
 from openmsmq.storage.files import FileOps, disk_error, fill_with_zeroes, write_whole
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreFailed, StoreFull
 
 

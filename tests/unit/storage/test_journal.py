@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
-from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore, open_store
+from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.frames import MARK_BYTES, Framing, encode_changes
 from openmsmq.storage.layout import BASE_NAME, JOURNAL_NAMES, read_format
 from openmsmq.storage.maintenance import check_store
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreDamaged
 
 State = list[tuple[bytes, bytes]]

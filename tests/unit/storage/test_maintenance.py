@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from openmsmq.storage.bundles.bundle import BUNDLE_MAX_COUNT
-from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, open_store
+from openmsmq.storage.bundles.pages import PAGES_LOOKED_AT_COUNT
+from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES
 from openmsmq.storage.maintenance import check_store, compact_store
-from openmsmq.storage.pages import PAGES_LOOKED_AT_COUNT
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreDamaged, StoreInUse
 
 COUNT = 10_000

@@ -28,9 +28,10 @@ from openmsmq.manager.config import ManagerConfig
 from openmsmq.model.clock import Instant
 from openmsmq.model.queue import AccessMode
 from openmsmq.storage import records
-from openmsmq.storage.engine import JournaledStore, open_store
+from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.layout import SCHEMA_VERSION
 from openmsmq.storage.maintenance import check_store
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.records import FACTS_BYTES
 from openmsmq.wire import message_bytes
 from openmsmq.wire.packets import UserMessage, decode

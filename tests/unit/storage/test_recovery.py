@@ -15,10 +15,11 @@ import msgspec
 import pytest
 
 from openmsmq.storage.base import Base
-from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore, open_store
+from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.layout import BASE_NAME, JOURNAL_NAMES, SCHEMA_VERSION, read_format
 from openmsmq.storage.maintenance import check_store
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreDamaged, StoreError, Taken
 from tests.unit.storage.test_engine import FailingFiles
 from tests.unit.storage.test_frames import EFFORT_MAX, counted

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import lmdb
 
-from openmsmq.storage.files import FULL
+from openmsmq.storage.files import FULL, disk_error
 from openmsmq.storage.layout import ADVICE
 from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, StoreFull
 
@@ -55,3 +56,18 @@ def explained(error: lmdb.Error, verb: str, path: Path) -> StoreError:
     if error.code in (errno.EACCES, errno.EROFS, errno.EIO, errno.ENOMEM):
         return StoreFailed(f"cannot {verb} {path} ({error}): check the disk and its rights")
     return StoreDamaged(f"cannot {verb} {path} ({error}): {ADVICE}")
+
+
+def write_explained(error: lmdb.Error, path: Path, take: Callable[[], None]) -> StoreError:
+    """Return what it means for the store that LMDB could not write.
+
+    It reports a full disk as an input/output error when part of a write succeeded. If there is no
+    room for what the transaction could need at most, which `take` takes, that was the reason.
+    """
+    if error.code == errno.EIO:
+        try:
+            take()
+        except OSError as probe:
+            if probe.errno in FULL:
+                return disk_error(probe, "write the records", path)
+    return explained(error, "write", path)

@@ -26,6 +26,9 @@ from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.bundles.seeking import Bundles
 from openmsmq.storage.bundles.staying import FileUse, Stay
 
+GATHERED_BYTES: Final = 1 << 20
+"""What is taken out of a file at once that is hardly worth its place."""
+
 _KEY: Final = itemgetter(0)
 
 Changes = Sequence[tuple[bytes, bytes | None]]

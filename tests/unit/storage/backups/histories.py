@@ -10,8 +10,9 @@ from openmsmq.runtime.backups.contents import store_parts
 from openmsmq.storage.backups.manifest import BackupOwner
 from openmsmq.storage.backups.snapshot import Snapshot
 from openmsmq.storage.backups.writing import Draft
-from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore, open_store
+from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore
 from openmsmq.storage.files import FileOps
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, Taken
 
 State = dict[bytes, bytes]

@@ -16,9 +16,9 @@ from openmsmq.storage.backups.restoring import Restoring
 from openmsmq.storage.backups.snapshot import Snapshot
 from openmsmq.storage.backups.writing import Draft
 from openmsmq.storage.base import Base
-from openmsmq.storage.engine import open_store
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.maintenance import check_store
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreFull
 from tests.contracts.test_store import CrampedFiles
 from tests.unit.storage.backups.histories import (

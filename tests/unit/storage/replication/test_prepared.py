@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openmsmq.storage.engine import open_store
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreDamaged, Taken
 from openmsmq.storage.replication.prepared import decode_batch, seal, unseal
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from openmsmq.storage.backups.snapshot import Snapshot
-from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore, open_store
+from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore
+from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreFailed
 from tests.unit.storage.test_engine import FailingFiles
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from openmsmq.storage.base import Base
+from openmsmq.storage.bundles.pages import find_damage
 from openmsmq.storage.files import FileOps
-from openmsmq.storage.pages import find_damage
 from openmsmq.storage.port import StoreDamaged
 from tests.unit.storage import damaged_pages
 from tests.unit.storage.damaged_pages import PAGE_BYTES
