@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Final, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 from openmsmq.protocol.replication.log import (
     Answer,
@@ -35,7 +35,12 @@ NOTED_EVERY_NS: Final = 2_000_000_000
 """How often a standby has noted how far it is."""
 
 _STATE_COLUMNS: Final = 8
+_RECORD: Final = 4
+"""The parameter of an append that is bytes."""
+
 _Told = TypeVar("_Told")
+Heard = Callable[[Answer | Exception], None]
+"""Hears what the log has answered; `LogFailed` when it is not known whether it was done."""
 
 
 class Follower:
@@ -58,6 +63,12 @@ class DatabaseLog:
         self._timeout_s = table.answer_timeout_ms / 1000
         self._wire: Wire | None = None
         self._noted_ns = 0
+        self._asking: asyncio.Task[None] | None = None
+        self._appending: tuple[Append, Heard] | None = None
+        """The record that was sent and is not answered, and who wants to hear of it."""
+        self._append_ns = 0
+        """When it was sent."""
+        self._late: asyncio.TimerHandle | None = None
 
     async def ask(self, request: Request) -> Answer:
         """Have a request done; raise `LogFailed` when it is not known whether it was."""
@@ -65,6 +76,58 @@ class DatabaseLog:
             return await self._in_time(self._ask(request))
         except StartError as error:
             raise LogFailed(str(error)) from None
+
+    def begin(self, request: Request, heard: Heard) -> None:
+        """Have a request done; `heard` is called later, unless the log is closed before.
+
+        A record goes out at once over a connection that is there: a turn waits for it.
+        """
+        wire = self._wire
+        if isinstance(request, Append) and wire is not None and wire.is_open:
+            self._appending, self._append_ns = (request, heard), elapsed_ns()
+            if self._late is None:
+                self._watch_append(self._timeout_s)
+            wire.ask(statements.APPEND, self._values(request), _RECORD, self._have_appended)
+        else:
+            self._hear(self.ask(request), heard)
+
+    def _watch_append(self, pause_s: float) -> None:
+        """Look later, once for many records."""
+        self._late = asyncio.get_running_loop().call_later(pause_s, self._look_for_late)
+
+    def _look_for_late(self) -> None:
+        self._late = None
+        if self._appending is not None:
+            left_s = self._timeout_s - (elapsed_ns() - self._append_ns) / 1e9
+            if left_s > 0:
+                self._watch_append(left_s)
+            else:
+                self._drop()
+
+    def _have_appended(self, end: list[Row] | LogFailed) -> None:
+        if self._appending is None:
+            # The log was closed meanwhile.
+            return
+        (append, heard), self._appending = self._appending, None
+        if isinstance(end, LogFailed):
+            was_late = elapsed_ns() - self._append_ns >= self._timeout_s * 1e9
+            heard(LogFailed(self._silence) if was_late else end)
+        elif end:
+            heard(Answer(_appended(append, end[0])))
+        else:
+            # It is refused again, and now with what the log has instead.
+            self._hear(self.ask(append), heard)
+
+    def _hear(self, asking: Coroutine[Any, Any, Answer], heard: Heard) -> None:
+        async def hear() -> None:
+            end: Answer | Exception
+            try:
+                end = await asking
+            except Exception as error:
+                end = error
+            heard(end)
+
+        self._asking = asyncio.get_running_loop().create_task(hear())
 
     async def create(self, log: str, mark: str, number: int) -> None:
         """Begin a log behind a number, if there is none of this name; `log` is its name for ever.
@@ -107,7 +170,16 @@ class DatabaseLog:
         return decode_digests(_text(rows[0][0])) if rows else None
 
     def close(self) -> None:
-        """End the connection; the next request makes another one."""
+        """End the connection and what was begun; the next request makes another one."""
+        self._appending = None
+        self._drop()
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def _drop(self) -> None:
         if self._wire is not None:
             self._wire.close()
             self._wire = None
@@ -126,8 +198,12 @@ class DatabaseLog:
             async with asyncio.timeout(self._timeout_s):
                 return await asking
         except TimeoutError:
-            self.close()
-            raise LogFailed(f"the database gives no answer within {self._timeout_s:g} s") from None
+            self._drop()
+            raise LogFailed(self._silence) from None
+
+    @property
+    def _silence(self) -> str:
+        return f"the database gives no answer within {self._timeout_s:g} s"
 
     @property
     def _name(self) -> bytes:
@@ -153,29 +229,32 @@ class DatabaseLog:
             )
         else:
             return
-        self.close()
+        self._drop()
         raise StartError(f"the database of [replication] is not safe: {problem}")
 
     async def _asked(self, wire: Wire, request: Request) -> Answer:
         if isinstance(request, Read):
             return await self._read(wire, request)
         if isinstance(request, Append):
-            # The one that is asked all the time.
-            values = [
-                self._name,
-                _number(request.epoch),
-                request.holder.encode(),
-                _number(request.number),
-                request.record,
-                _number(self.times.lease_ms),
-            ]
-            rows = await wire.run(statements.APPEND, values, binary=4)
+            rows = await wire.run(statements.APPEND, self._values(request), _RECORD)
+            if rows:
+                return Answer(_appended(request, rows[0]))
         else:
             statement, values = self._statement(request)
             rows = await wire.run(statement, values)
-        if rows:
-            return Answer(_state(rows[0]))
+            if rows:
+                return Answer(_state(rows[0]))
         return Answer(await self._state(wire), done=False)
+
+    def _values(self, append: Append) -> list[bytes]:
+        return [
+            self._name,
+            _number(append.epoch),
+            append.holder.encode(),
+            _number(append.number),
+            append.record,
+            _number(self.times.lease_ms),
+        ]
 
     def _statement(self, request: Take | Renew | Release | Trim) -> tuple[str, list[bytes]]:
         name, lease_ms = self._name, _number(self.times.lease_ms)
@@ -230,6 +309,21 @@ def _state(row: Row) -> LogState:
         int(last),
         int(confirmed),
         lease_ended=ended == "t",
+        handover=handover == "t",
+    )
+
+
+def _appended(append: Append, row: Row) -> LogState:
+    """Return the line about the log behind a record that was just appended."""
+    log, first, handover = map(_text, row)
+    return LogState(
+        log,
+        append.epoch,
+        append.holder,
+        int(first),
+        append.number,
+        append.number - 1,
+        lease_ended=False,
         handover=handover == "t",
     )
 
