@@ -22,6 +22,7 @@ from openmsmq.runtime.http.heads import (
     Head,
     Request,
     answer_head,
+    bytes_of,
     head_of,
     known_head,
     new_parser,
@@ -205,7 +206,7 @@ class Conversation:
         if isinstance(event, h11.Request):
             self._begin(parser, event)
         elif isinstance(event, h11.Data):
-            self._keep(bytes(event.data))
+            self._keep(bytes_of(event))
         elif isinstance(event, h11.EndOfMessage):
             self._end(parser, found)
         else:

@@ -12,6 +12,7 @@ from typing import Final
 
 import h11
 
+from openmsmq.runtime.http.heads import bytes_of
 from openmsmq.runtime.limits import (
     HTTP_ANSWER_KNOWN_MAX_BYTES,
     HTTP_ANSWER_MAX_BYTES,
@@ -111,7 +112,7 @@ class Answers:
             if isinstance(event, h11.Response):
                 self.status = event.status_code
             elif isinstance(event, h11.Data):
-                self.body += bytes(event.data)
+                self.body += bytes_of(event)
                 if len(self.body) > HTTP_ANSWER_MAX_BYTES:
                     raise Misunderstood(f"an answer of more than {HTTP_ANSWER_MAX_BYTES} bytes")
             elif isinstance(event, h11.EndOfMessage):
