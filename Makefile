@@ -71,7 +71,8 @@ test-compiled: compiled ## Run the tests of the core and of servers with the com
 		tests/unit/runtime/active_directory/test_resolving.py \
 		tests/unit/runtime/api/test_accounts.py tests/unit/runtime/rpc/test_elsewhere.py \
 		tests/unit/runtime/rpc/test_desk.py tests/unit/runtime/rpc/test_connection.py \
-		tests/unit/runtime/test_server.py tests/unit/remote/test_elsewhere.py tests/unit/wire/rpc \
+		tests/unit/runtime/test_server.py tests/unit/runtime/test_start_errors.py \
+		tests/unit/remote/test_elsewhere.py tests/unit/wire/rpc \
 		tests/unit/runtime/multicast tests/unit/runtime/http $(ARGS)
 
 test-spark-versions: $(SPARK_VERSIONS:%=test-spark-%) ## Run the tests of reading, streaming and writing with each Spark we promise
