@@ -38,10 +38,10 @@ MUTANTS: Final = [
         likely=22,
     ),
     Mutant(
-        "a lease that was longer is believed to be so when it is as others again",
-        f"{_TENURE}._ask",
-        "self.answer_until_ms = min(self.answer_until_ms, until_ms + request.longer_ms)",
-        "pass",
+        "a longer lease is believed, though what was given up can still make it shorter",
+        f"{_TENURE}._renewed",
+        "max(self.answer_until_ms, until_ms)",
+        "max(self.answer_until_ms, until_ms + longer_ms)",
         likely=1549,
     ),
     Mutant(

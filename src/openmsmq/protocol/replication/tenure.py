@@ -143,8 +143,10 @@ class Tenure:
 
     def _renewed(self, longer_ms: int) -> None:
         self._renewed_ms, self._longer_ms = self._asked_ms, longer_ms
+        # No longer, however long the lease is: what was given up may still be carried out, and make
+        # it as short as others.
         until_ms = self._asked_ms + self._times.lease_ms - self._times.margin_ms
-        self.answer_until_ms = max(self.answer_until_ms, until_ms + longer_ms)
+        self.answer_until_ms = max(self.answer_until_ms, until_ms)
 
     def _see_record(self, state: LogState) -> None:
         if self._writing is not None and state.last == self.number + 1:
@@ -182,10 +184,6 @@ class Tenure:
     def _ask(self, request: Request, now_ms: int) -> None:
         self._asked = request
         self._asked_ms = now_ms
-        if isinstance(request, Append | Renew):
-            # A lease that was longer is as long as others again when this is done, heard or not.
-            until_ms = now_ms + self._times.lease_ms - self._times.margin_ms
-            self.answer_until_ms = min(self.answer_until_ms, until_ms + request.longer_ms)
         self._outputs.append(Ask(request))
 
     def _end(self, why: str, *, is_damage: bool = False) -> None:

@@ -111,24 +111,10 @@ def test_a_long_record_goes_with_a_lease_that_was_made_longer_before() -> None:
     assert primary.take_outputs() == [Ask(Renew(3, "us", 10, longer_ms))]
     primary.answered(Answer(state(10)), 6)
     assert primary.take_outputs() == [Ask(Append(3, "us", 11, record, longer_ms))]
-    # Nobody can take over meanwhile, so whoever asks is answered.
-    assert primary.may_answer(longer_ms)
+    # What was given up before may still make the lease as short as others (seed 10119).
+    until_ms = 6 + TIMES.lease_ms - TIMES.margin_ms
+    assert not primary.may_answer(until_ms)
     # Without an answer it is not known how much of it is left.
     primary.failed(longer_ms)
     primary.wake(longer_ms + TIMES.look_ms)
     assert primary.take_outputs() == [Ask(Renew(3, "us", 10, longer_ms))]
-
-
-def test_a_lease_that_was_longer_ends_as_soon_as_others_when_the_next_one_is_asked_for() -> None:
-    record = bytes(40 << 20)
-    primary = tenure()
-    primary.append(record, 5)
-    primary.answered(Answer(state(10)), 6)
-    primary.answered(Answer(state(11)), 7)
-    primary.take_outputs()
-    primary.append(b"short", 10)
-    assert primary.take_outputs() == [Ask(Append(3, "us", 12, b"short"))]
-    # Whether it is heard or not: it may be done.
-    until_ms = 10 + TIMES.lease_ms - TIMES.margin_ms
-    assert primary.may_answer(until_ms - 1)
-    assert not primary.may_answer(until_ms)
