@@ -146,7 +146,8 @@ def test_a_database_that_has_lost_its_standby_for_good_is_told_while_it_serves(
     try:
         wait_for(
             lambda: (
-                "synchronous_standby_names is empty" in status(two.alpha)["replication"]["problem"]
+                "synchronous_standby_names is empty"
+                in ((status(two.alpha)["replication"] or {}).get("problem") or "")
             )
         )
     finally:

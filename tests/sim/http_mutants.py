@@ -48,9 +48,8 @@ HTTP_MUTANTS = (
     Mutant(
         "what comes again is not acknowledged again",
         "manager.posts.arrivals:PostArrivals._find_flow",
-        "self._sequences.heard(flow, now)\n    sequence = SequenceId.from_int(stream.sequence)",
-        "sequence = SequenceId.from_int(stream.sequence)\n"
-        "    if sequence != flow.sequence.id or stream.current > flow.sequence.number:\n"
+        "self._sequences.heard(flow, now)",
+        "if sequence != flow.sequence.id or stream.current > flow.sequence.number:\n"
         "        self._sequences.heard(flow, now)",
         options=_POSTS,
         likely=4,
