@@ -580,3 +580,16 @@ def test_a_value_of_any_size_is_found_in_its_file(tmp_path: Path) -> None:
         assert len(files_of(store)) == place + 1
     store.close()
     assert check_store(tmp_path).sound
+
+
+def test_what_stays_in_a_file_is_not_taken_for_what_lies_side_by_side(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    # The number of the next file, 0xC4, is written as bytes in MessagePack begin.
+    store.parts[2]._last_file = 0xC3  # noqa: SLF001 -- so many files take long
+    take(store, 0, count=150)
+    store.checkpoint()
+    assert list(files_of(store)) == [0xC4]
+    for number in range(0, 150, 7):
+        assert store.stretch(entry(number), entry(1000), 100, 1 << 20) is None
+    assert len(store.scan(entry(0), entry(1000), 1000)) == 150
+    store.close()
