@@ -58,7 +58,7 @@ def a_day(name: str = "") -> ReportData:
             Event(START + timedelta(hours=14, minutes=15), "HUB-EAST started"),
             Event(START + timedelta(hours=14, minutes=21), "BRANCH-SOUTH started"),
         ),
-        latencies=Latencies(*(_falling(chance) for _ in range(2))),
+        latencies=Latencies(*(_falling(one.count) for one in (totals.reach, totals.receive))),
         fates=(
             Fate("dead_letter", REASONS[0], 60),
             Fate("dead_letter", REASONS[1], 36),
@@ -113,7 +113,9 @@ def counts(message_count: int, **parts: int) -> Counts:
         outcomes["unknown"],
         message_count * 731,
         Times(left // 3, (0.0, 2.0, 4_420.0)),
-        Times(7, (1.0, 65.0, 90_061.0)) if message_count < 1_600 else Times(left, (1.0, 9.0, 99.0)),
+        Times(7, (1.0, 65.0, 90_061.0))
+        if message_count < 1_600
+        else Times(outcomes["received"], (1.0, 9.0, 99.0)),
     )
 
 
@@ -143,8 +145,13 @@ def _course(chance: random.Random, name: str) -> Course:
     )
 
 
-def _falling(chance: random.Random) -> tuple[int, ...]:
-    return tuple(round(20_000 * chance.random() / 2**n) for n in range(len(EDGES_S) + 1))
+def _falling(total: int) -> tuple[int, ...]:
+    """Return bars that have all messages of a time: each has half of what is left."""
+    bars = []
+    for _ in EDGES_S:
+        bars.append(total - total // 2)
+        total //= 2
+    return (*bars, total)
 
 
 def _ledger(name: str) -> list[LedgerRow]:
