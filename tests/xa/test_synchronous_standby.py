@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -61,53 +62,56 @@ def move(
         problems.append(error)
 
 
-def test_a_commit_that_is_not_replicated_decides_nothing_until_it_is(
-    manager: mq.QueueManager, orders: mq.Queue, databases: Databases
-) -> None:
-    orders.send("x", label="one", transaction=mq.SINGLE_MESSAGE)
+def recover(manager: mq.QueueManager, databases: Databases) -> None:
+    """Settle what is in doubt, as a program does that begins to work with the two."""
     with psycopg.connect(databases.first.address) as database:
         two_phase(manager, database)
+
+
+@contextlib.contextmanager
+def commit_that_waits(
+    manager: mq.QueueManager, orders: mq.Queue, databases: Databases
+) -> Iterator[None]:
+    """Move a message while the standby is away: the body runs beside the commit and ends its wait.
+
+    Who commits is never told whether it was done.
+    """
+    orders.send("x", label="one", transaction=mq.SINGLE_MESSAGE)
+    recover(manager, databases)
     problems: list[BaseException] = []
     databases.second.stop()
     moving = threading.Thread(target=move, args=(manager, orders, databases, problems))
     moving.start()
     wait_for(lambda: waiting(databases))
-    # Somebody ends the wait: the database warns, in words of its own language, and says COMMIT.
-    with psycopg.connect(databases.first.address, autocommit=True) as connection:
-        for pid in waiting(databases):
-            connection.execute("SELECT pg_cancel_backend(%s)", [pid])
+    yield
     moving.join(30)
     assert [type(each) for each in problems] == [OutcomeUnknown]
+
+
+def test_a_commit_that_is_not_replicated_decides_nothing_until_it_is(
+    manager: mq.QueueManager, orders: mq.Queue, databases: Databases
+) -> None:
+    with (
+        commit_that_waits(manager, orders, databases),
+        psycopg.connect(databases.first.address, autocommit=True) as connection,
+    ):
+        # Somebody ends the wait: the database warns, in words of its own language, and says COMMIT.
+        for pid in waiting(databases):
+            connection.execute("SELECT pg_cancel_backend(%s)", [pid])
     assert len(manager.in_doubt()) == 1
     databases.second.start()
-    with psycopg.connect(databases.first.address) as database:
-        two_phase(manager, database)
+    recover(manager, databases)
     assert (in_queue(orders), manager.in_doubt()) == ([], [])
 
 
 def test_recovery_ends_nothing_by_what_the_database_can_still_lose(
     manager: mq.QueueManager, orders: mq.Queue, databases: Databases
 ) -> None:
-    orders.send("x", label="one", transaction=mq.SINGLE_MESSAGE)
-    with psycopg.connect(databases.first.address) as database:
-        two_phase(manager, database)
-    problems: list[BaseException] = []
-    # The standby is away, the commit waits, and the server starts again: it shows the decision,
-    # which is on one disk only.
-    databases.second.stop()
-    moving = threading.Thread(target=move, args=(manager, orders, databases, problems))
-    moving.start()
-    wait_for(lambda: waiting(databases))
-    databases.first.stop()
-    moving.join(30)
-    assert len(problems) == 1
+    with commit_that_waits(manager, orders, databases):
+        databases.first.stop()
+    # It starts again, and shows the decision, which is on one disk only.
     databases.first.start()
-
-    def recover() -> None:
-        with psycopg.connect(databases.first.address) as database:
-            two_phase(manager, database)
-
-    recovering = threading.Thread(target=_quietly, args=(recover,))
+    recovering = threading.Thread(target=_recover_in_vain, args=(manager, databases))
     recovering.start()
     wait_for(lambda: waiting(databases))
     time.sleep(0.2)
@@ -124,9 +128,6 @@ def test_recovery_ends_nothing_by_what_the_database_can_still_lose(
     assert (in_queue(orders), rows, manager.in_doubt()) == (["one"], [], [])
 
 
-def _quietly(work: object) -> None:
-    assert callable(work)
-    try:
-        work()
-    except (psycopg.Error, OutcomeUnknown):
-        return
+def _recover_in_vain(manager: mq.QueueManager, databases: Databases) -> None:
+    with contextlib.suppress(psycopg.Error, OutcomeUnknown):
+        recover(manager, databases)
