@@ -104,6 +104,7 @@ ABOUT_SEVERAL: Final = {
     "storage/test_old_stores.py": "a queue manager on whole stores of older versions",
     "storage/test_planted_defects.py": "defects anywhere in the store, and who notices them",
     "storage/test_recovery.py": "the start of a store, from its journal to its pages",
+    "wire/srmp/test_examples.py": "the examples of the specification, written again",
     "wire/srmp/test_messages.py": "messages on their way: what departs is what arrives",
     "wire/test_golden_frames.py": "a conversation of the specification, with all its headers",
 }
