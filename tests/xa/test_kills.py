@@ -167,5 +167,7 @@ def test_both_have_it_or_neither_whoever_dies_at_whichever_step(scene: Scene) ->
                 killed[point, victim] += 1
                 is_done = True
         scene.check()
+        if sum(killed.values()) % 50 == 0:
+            print(f"{sum(killed.values())} of {KILLS} kills", flush=True)
     print(f"{sum(killed.values())} kills, {scene.sent} messages, each moved once")
     assert len(killed) == min(KILLS, len(POINTS) * len(VICTIMS))
