@@ -193,6 +193,9 @@ class Base:
     def contains(self, key: bytes) -> bool:
         """Whether a key is there."""
         try:
+            latest = None if self._bundles is None else self._bundles.latest_around(key)
+            if latest is not None:
+                return key in latest
             if self._cursor.set_key(key):
                 return True
             bundle = self._bundle_around(key)
@@ -206,6 +209,9 @@ class Base:
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, or None."""
         try:
+            latest = None if self._bundles is None else self._bundles.latest_around(key)
+            if latest is not None:
+                return latest.get(key)
             stored = self._reader.get(key)
             if stored is None:
                 bundle = self._bundle_around(key)
