@@ -545,6 +545,13 @@ DEFECTS = [
         {"touched": "there"},
     ),
     Defect(
+        "a record is looked for where another one was",
+        "storage.bundles.seeking:Bundles.latest_around",
+        "latest.first <= key <= latest.last",
+        "latest.first <= key",
+        bundles.test_each_record_is_found_in_its_own_bundle_whichever_was_wanted_before,
+    ),
+    Defect(
         "two names of a batch get the same keys",
         "storage.bundles.rewriting:leaving_of",
         "run.first <= behind",
