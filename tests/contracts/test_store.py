@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from openmsmq.storage import engine
 from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore
 from openmsmq.storage.files import FileOps
 from openmsmq.storage.memory import MemoryStore
@@ -104,6 +105,19 @@ class JournaledSubject:
     def dispose(self) -> None:
         self.store.abandon()
         shutil.rmtree(self.directory)
+
+
+class StayingSubject(JournaledSubject):
+    """The same, where whatever is taken stays in its file, however little it is."""
+
+    def __init__(self) -> None:
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(engine, "STAYING_MIN_BYTES", 0)
+        super().__init__()
+
+    def dispose(self) -> None:
+        super().dispose()
+        self._patch.undo()
 
 
 queue_keys = st.builds(
@@ -314,13 +328,21 @@ class JournaledStoreMachine(StoreMachine):
     make_subject = JournaledSubject
 
 
+class StayingStoreMachine(StoreMachine):
+    make_subject = StayingSubject
+
+
 TestMemoryStore = MemoryStoreMachine.TestCase
 TestMemoryStore.settings = settings(max_examples=60, stateful_step_count=40)
 TestJournaledStore = JournaledStoreMachine.TestCase
 TestJournaledStore.settings = settings(max_examples=60, stateful_step_count=40)
+TestStayingStore = StayingStoreMachine.TestCase
+TestStayingStore.settings = settings(max_examples=60, stateful_step_count=40)
 
 
-@pytest.fixture(params=[MemorySubject, JournaledSubject], ids=["memory", "journaled"])
+@pytest.fixture(
+    params=[MemorySubject, JournaledSubject, StayingSubject], ids=["memory", "journaled", "staying"]
+)
 def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
     made: Subject = request.param()
     yield made

@@ -19,6 +19,8 @@ from openmsmq.model.errors import ReceiveTimeout
 
 KEPT, PULLED, TRANSACTED = r"private$\kept", r"private$\pulled", r"private$\transacted"
 BODY_BYTES = 1024
+MUCH_COUNT = 1100
+"""Messages of which the store says at once that they stay where they were set aside."""
 
 
 def queue_names(suffix: str = "") -> tuple[str, str, str]:
@@ -52,9 +54,9 @@ class Worker:
         self.manager = mq.connect(address)
         self.kept, self.pulled, self.transacted = map(self.manager.queue, queue_names(suffix))
 
-    def numbers(self) -> list[int]:
-        """Reserve a few numbers."""
-        count = self.random.randint(1, 40)
+    def numbers(self, count: int = 0) -> list[int]:
+        """Reserve so many numbers, or a few."""
+        count = count or self.random.randint(1, 40)
         self.next += count
         return list(range(self.next - count, self.next))
 
@@ -96,6 +98,19 @@ class Worker:
         transaction.commit()
         say("commit", numbers)
 
+    def send_much(self) -> None:
+        """Send very many in a transaction that is prepared before it commits."""
+        if self.random.random() < 0.8:
+            return
+        numbers = self.numbers(MUCH_COUNT)
+        transaction = self.manager.begin()
+        self.transacted.send_many([body(number) for number in numbers], transaction=transaction)
+        # If nobody hears of the end of this, it waits for somebody's word, and is not there.
+        transaction.prepare()
+        say("commit?", numbers)
+        transaction.commit()
+        say("commit", numbers)
+
     def take(self) -> None:
         """Receive in a transaction that commits or aborts."""
         transaction = self.manager.begin()
@@ -121,6 +136,7 @@ class Worker:
             self.pull,
             self.send_transacted,
             self.send_transacted,
+            self.send_much,
             self.take,
         ]
         while True:

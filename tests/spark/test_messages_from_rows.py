@@ -22,9 +22,15 @@ from pyspark.sql.types import (
 
 from openmsmq.client.messages.outgoing import LabelledBody, OutgoingMessage
 from openmsmq.model.identity import Guid, MessageId
+from openmsmq.model.limits import LABEL_MAX_CHARACTERS
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.schema import NAMES, arrow_schema, spark_schema
-from openmsmq.spark.sink.messages_from_rows import Outgoing, chosen_columns, messages_from
+from openmsmq.spark.sink.messages_from_rows import (
+    Outgoing,
+    chosen_columns,
+    column_from,
+    messages_from,
+)
 from openmsmq.spark.sink.options import PROPERTIES
 from openmsmq.spark.sink.parts import fitting
 
@@ -156,6 +162,55 @@ def test_rows_that_have_nothing_but_bodies_and_labels_are_these_whatever_columns
     rows[0]["correlation_id"] = bytes(20)
     found = list(messages_from(pa.RecordBatch.from_pylist(rows, arrow), chosen))
     assert [one.label for one in found if isinstance(one, OutgoingMessage)] == ["", "", "two"]
+
+
+plain_rows = st.fixed_dictionaries(
+    {
+        "body": st.none() | st.binary(max_size=5),
+        "label": st.none() | st.text(st.characters(max_codepoint=130), max_size=5),
+    }
+)
+
+
+@given(st.lists(plain_rows, max_size=6), st.sampled_from([["body"], ["body", "label"]]), st.data())
+def test_plain_rows_are_the_same_messages_by_the_column(
+    found: list[dict[str, Any]], names: list[str], data: st.DataObject
+) -> None:
+    arrow = pa.schema({"body": pa.binary(), "label": pa.string()})
+    start = data.draw(st.integers(0, len(found)))
+    batch = pa.RecordBatch.from_pylist(found, arrow).slice(start).select(names)
+    chosen = {name: name for name in names}
+    messages = list(messages_from(batch, chosen))
+    column = column_from(batch, chosen)
+    labels = "".join(one.label for one in messages if isinstance(one, LabelledBody))
+    if column is not None:
+        assert list(map(_whole, column)) == list(map(_whole, messages))
+        assert labels.isascii()
+        assert "\0" not in labels
+    given = [row[name] for row in found[start:] for name in names]
+    if given and None not in given and labels.isascii() and "\0" not in labels:
+        assert column is not None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"body": pa.array(["text"])},
+        {"body": pa.array([b"1"]), "label": pa.array(["x" * (LABEL_MAX_CHARACTERS + 1)])},
+        {"body": pa.array([b"1"]), "priority": pa.array([3])},
+        {"body": pa.array([b"1"], pa.large_binary())},
+        {"body": pa.array([], pa.binary())},
+    ],
+)
+def test_rows_that_are_not_plain_are_no_column(fields: dict[str, pa.Array]) -> None:
+    batch = pa.RecordBatch.from_pydict(fields)
+    assert column_from(batch, {name: name for name in fields}) is None
+
+
+def test_a_column_that_names_queues_is_refused_by_the_column_too() -> None:
+    batch = pa.RecordBatch.from_pylist([{"body": b"1", "queue": "elsewhere"}])
+    with pytest.raises(QueueProblem, match="there is a column queue"):
+        column_from(batch, {"body": "body"})
 
 
 @given(st.lists(st.integers(0, 5)), st.integers(1, 10), st.integers(1, 20))

@@ -3,8 +3,8 @@
 A file `aside-*.log` holds one record, framed like those of the journal, with the number of the
 batch that set it aside and the name of the values: a batch may set several aside. It is on the disk
 before that batch is, and never changes while any batch could need it. So the batch that takes the
-values says only where they are, and replaying it reads them there again. Most values are written
-here and nowhere else: the base says where they stay (`bundles.staying`).
+values says only where they are, and replaying it reads them there again. If they are many they are
+written here and nowhere else: the base says where they stay (`bundles.staying`).
 
 Which files count stands in the journal, and in the base as of its last checkpoint. A file is used
 again when the base has the batch that dropped it, and nothing in it: until then a start after a
@@ -21,15 +21,20 @@ from typing import Final
 
 import msgspec
 
-from openmsmq.storage.bundles.runs import Piece, pieces_of
+from openmsmq.storage.bundles import staying
 from openmsmq.storage.bundles.stayed_files import StayedFiles
+from openmsmq.storage.bundles.staying import Run, Stay
 from openmsmq.storage.files import FULL, FileOps, disk_error
 from openmsmq.storage.frames import AsideNote, AsideNotes, Framing
 from openmsmq.storage.layout import ADVICE, ASIDE_NAMES, aside_name
-from openmsmq.storage.port import StoreDamaged
+from openmsmq.storage.port import StoreDamaged, Taken
 
 FREE_MAX_BYTES: Final = 256 << 20
 """Files that wait to be used again may have so many bytes; others are removed."""
+
+KEPT_MAX_BYTES: Final = 1 << 20
+"""Values of a name are in memory, too, if their file is no longer: most often nobody asks for those
+of a longer one."""
 
 REUSED_MAX_FACTOR: Final = 2
 """A file that is used again is at most so many times as long as what is written into it."""
@@ -55,7 +60,7 @@ class Aside:
         self.notes = dict(notes)
         """Where the values of each name are."""
         self._values: dict[bytes, list[bytes]] = {}
-        self._pieces: dict[int, list[Piece]] = {}
+        self._pieces: dict[int, list[Stay]] = {}
         """How the values are divided, by file."""
         self._dropped: list[tuple[int, AsideNote]] = []
         """What was dropped, and by which batch."""
@@ -85,7 +90,7 @@ class Aside:
                 self._files.forget(file)
             finally:
                 self._files.close(file)
-            self._pieces[number] = pieces_of(values, payload, len(header))
+            self._pieces[number] = staying.pieces_of(values, payload, number, len(header))
             if not size_bytes:
                 self._files.sync_directory(self._directory)
         except OSError as error:
@@ -127,18 +132,26 @@ class Aside:
         self.notes[name] = note
         self._last_file = max(self._last_file, note.file)
         if values is not None:
+            self._remember(name, values)
+
+    def _remember(self, name: bytes, values: list[bytes]) -> None:
+        if self.notes[name].size_bytes <= KEPT_MAX_BYTES:
             self._values[name] = values
 
     def values(self, name: bytes) -> list[bytes]:
         """Return the values of a name; raise `StoreDamaged` if they are not as they were."""
         found = self._values.get(name)
         if found is None:
-            found = self._values[name] = self.read(name)
+            found = self.read(name)
+            self._remember(name, found)
         return found
 
-    def pieces(self, name: bytes) -> list[Piece]:
-        """Return how the values of a name are divided in their file."""
-        return self._pieces[self.notes[name].file]
+    def run(self, taken: Taken) -> Run | None:
+        """Return where what is taken is; None if it is only a part of its name."""
+        note = self.notes[taken.name]
+        if note.file not in self._pieces:
+            self.read(taken.name)
+        return staying.run_of(taken, self._pieces[note.file], note.size_bytes)
 
     def read(self, name: bytes) -> list[bytes]:
         """Read what the file of a name has; raise `StoreDamaged` if it is not what was written."""
@@ -158,8 +171,9 @@ class Aside:
         if record is not None and record.sequence == note.sequence:
             written, *values = _DECODER.decode(record.payload)
             if written == name:
-                start = self.framing.header_bytes
-                self._pieces[note.file] = pieces_of(values, record.payload, start)
+                self._pieces[note.file] = staying.pieces_of(
+                    values, record.payload, note.file, self.framing.header_bytes
+                )
                 return values
         raise StoreDamaged(f"{path} is not as batch {note.sequence} wrote it: {ADVICE}")
 

@@ -33,9 +33,9 @@ from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
 from openmsmq.storage.bundles.environment import explained, open_environment, write_explained
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
 from openmsmq.storage.bundles.reading import Reading, cut_to
-from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.bundles.seeking import Bundles
 from openmsmq.storage.bundles.stayed_files import StayedFiles
+from openmsmq.storage.bundles.staying import Run as StayingRun
 from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
@@ -193,6 +193,9 @@ class Base:
     def contains(self, key: bytes) -> bool:
         """Whether a key is there."""
         try:
+            latest = None if self._bundles is None else self._bundles.latest_around(key)
+            if latest is not None:
+                return key in latest
             if self._cursor.set_key(key):
                 return True
             bundle = self._bundle_around(key)
@@ -206,6 +209,9 @@ class Base:
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, or None."""
         try:
+            latest = None if self._bundles is None else self._bundles.latest_around(key)
+            if latest is not None:
+                return latest.get(key)
             stored = self._reader.get(key)
             if stored is None:
                 bundle = self._bundle_around(key)
@@ -359,12 +365,10 @@ class Base:
         applied: int | None = None,
         note: JournalNote | None = None,
         aside: AsideNotes | None = None,
-        runs: Runs | None = None,
-    ) -> int:
+    ) -> None:
         """Apply changes in one transaction; on return they are on the disk.
 
-        `aside` is what was set aside by the batch `applied`. What `runs` knows stays in its file.
-        Gives how many bytes were put.
+        `aside` is what was set aside by the batch `applied`.
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
@@ -374,7 +378,6 @@ class Base:
                 self._bundles,
                 self._next_single,
                 self.stayed.uses,
-                runs,
             )
         except lmdb.Error as error:
             raise explained(error, "read", self.path) from error
@@ -382,10 +385,9 @@ class Base:
         if not puts_any and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
             # On a full disk only a little place is kept for deletions.
             middle = len(changes) // 2
-            first_bytes = self.write(changes[:middle])
-            return first_bytes + self.write(
-                changes[middle:], applied=applied, note=note, aside=aside
-            )
+            self.write(changes[:middle])
+            self.write(changes[middle:], applied=applied, note=note, aside=aside)
+            return
         if puts_any:
             self._take_place(work.put_bytes * 2)
         try:
@@ -394,8 +396,7 @@ class Base:
                 if applied is not None:
                     number = applied.to_bytes(8, "little")
                     transaction.put(_APPLIED, pack(_APPLIED, number), db=self._state)
-                if note is not None:
-                    transaction.put(_JOURNAL, pack(_JOURNAL, note.packed()), db=self._state)
+                self._put_note(transaction, note)
                 if aside is not None and aside != self.aside:
                     notes = msgspec.msgpack.encode(aside)
                     transaction.put(_ASIDE, pack(_ASIDE, notes), db=self._state)
@@ -407,7 +408,43 @@ class Base:
         self.aside = self.aside if aside is None else aside
         if puts_any and self._runs:
             self._runs.forget(sorted([key for key, value in changes if value is not None]))
-        return work.put_bytes
+
+    def _put_note(self, transaction: lmdb.Transaction, note: JournalNote | None) -> None:
+        if note is not None:
+            transaction.put(_JOURNAL, pack(_JOURNAL, note.packed()), db=self._state)
+
+    def leave(self, runs: Sequence[StayingRun], note: JournalNote) -> bool:
+        """Say where records are that stay in files; on return it is on the disk.
+
+        Gives whether that was possible; if not, nothing was changed, and they have to be written.
+        Raises `StoreFull` with nothing changed, or `StoreFailed`.
+        """
+        try:
+            work = rewriting.leaving_of(runs, self._bundles, self._next_single, self.stayed.uses)
+        except lmdb.Error as error:
+            raise explained(error, "read", self.path) from error
+        if work is None:
+            return False
+        self._take_place(work.put_bytes * 2)
+        try:
+            with self._env.begin(write=True, db=self._records) as transaction:
+                self._carry_out(transaction, work)
+                self._put_note(transaction, note)
+        except lmdb.Error as error:
+            raise self._write_error(error, len(work.stays)) from error
+        self._written(work)
+        self.note = note
+        for run in runs:
+            self._runs.forget_between(run.first, run.last)
+        return True
+
+    def leaves(self, run: StayingRun) -> bool:
+        """Whether the records of a run are as they were when it was left where it is."""
+        try:
+            found = [self._bundle_around(last) for last in run.lasts]
+        except lmdb.Error as error:
+            raise explained(error, "read", self.path) from error
+        return [None if each is None else each.stay for each in found] == run.stays
 
     def _written(self, work: rewriting.Rewriting) -> None:
         """See what a transaction has written."""

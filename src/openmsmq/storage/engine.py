@@ -9,21 +9,24 @@ what the values are, not how they change; so only the end of a checkpoint needs 
 
 A range that is deleted is one line of the journal, however many records it has. From then on
 nobody sees them; they are cleared out of the base in slices too, before anything else is moved.
-Taking what was set aside is one line, too (`aside` says why). What is taken does not fill the
-journal, which says otherwise when to move; so a batch that sets values aside moves as many.
+Taking what was set aside is one line, too (`aside` says why). If it is much, the base says at once
+where it is, and it stays there: nothing of it is written again. If it is little, it is moved like
+all else. It does not fill the journal, which says otherwise when to move; so a batch that sets
+values aside moves as many, and a checkpoint begins when very much was taken.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 import msgspec
 
 from openmsmq.storage.aside import Aside
 from openmsmq.storage.base import KEY_MAX_BYTES, Base
-from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.files import DirectoryLock
 from openmsmq.storage.frames import AsideNotes, Changes, Framing, Moves, Record, encode_changes
 from openmsmq.storage.journal import Journal
@@ -36,6 +39,7 @@ from openmsmq.storage.port import (
     StoreFailed,
     StoreFull,
     Stretch,
+    Taken,
 )
 from openmsmq.storage.replication.prepared import Prepared
 
@@ -49,13 +53,14 @@ CHECKPOINT_MAX_COUNT: Final = 65_536
 """Changed keys between two checkpoints: deletions are short in the journal but not in memory."""
 
 TAKEN_MAX_BYTES: Final = 128 << 20
-"""What is taken between two checkpoints: it is a line in the journal, and all of it in memory."""
+"""What is taken between two checkpoints: a line of the journal says it, but a start reads all."""
+
+STAYING_MIN_BYTES: Final = 1 << 20
+"""A batch that takes so much lets it stay in its files. For less, a transaction of the base costs
+more than to move it with others."""
 
 SLICE_BYTES: Final = 1 << 20
 """What one slice moves into the base; the longest that a commit waits beside its own work."""
-
-STAYING_BYTES: Final = 16 << 20
-"""What one slice moves while most messages stay in their files: hardly any of it is written."""
 
 DELETIONS_SPARE_SHARE: Final = 8
 """One part in so many of a journal file is kept for deletions when the disk is full."""
@@ -68,6 +73,8 @@ CLEARINGS_LATE_COUNT: Final = 4
 
 RELIEF_MAX_COUNT: Final = 4096
 """Deletions moved ahead of everything else when the base has no room."""
+
+_NAME: Final = attrgetter("name")
 
 
 class JournaledStore:
@@ -90,12 +97,7 @@ class JournaledStore:
         self._memtable = Memtable(base.contains)
         self._sealed_sequence: int | None = None
         self._sealed_aside: AsideNotes = {}
-        self._runs = Runs()
         self._taken_bytes = 0
-        # What was set aside since the last slice.
-        self._owed_bytes = 0
-        # Whether the last slice has written little.
-        self._moves_lightly = True
         base.stayed.left = aside.left
         self._failure: str | None = None
         self._shown: Prepared | None = None
@@ -132,29 +134,47 @@ class JournaledStore:
             self._memtable.delete_range(start, stop)
         for name, note in content.moves.aside.items():
             self._aside.keep(name, note)
-        self._take(content.moves, record.sequence)
-        self._runs.changed(content.changes)
+        self._take(content.moves, record.sequence, is_replayed=True)
         self._memtable.apply(content.changes)
 
-    def _take(self, moves: Moves, sequence: int) -> None:
+    def _take(self, moves: Moves, sequence: int, *, is_replayed: bool = False) -> None:
         """Apply what a batch that is in the journal takes and drops."""
-        for taken in moves.taken:
-            values = self._aside.values(taken.name)
-            self._memtable.apply_run(taken.records(values))
-            note, pieces = self._aside.notes[taken.name], self._aside.pieces(taken.name)
-            self._runs.take(taken, note, pieces, len(values))
-            self._taken_bytes += sum([piece.length for piece in pieces])
+        if not self._stays(moves.taken, is_replayed=is_replayed):
+            for name, parts in groupby(moves.taken, key=_NAME):
+                values = self._aside.values(name)
+                for taken in parts:
+                    self._memtable.apply_run(taken.records(values))
         for name in moves.dropped:
             self._aside.drop(name, sequence)
+
+    def _stays(self, taken: list[Taken], *, is_replayed: bool) -> bool:
+        """Let what a batch takes stay in its files, if all of it can and it is much.
+
+        That is on the disk before the next checkpoint, but never before the batch is in the
+        journal. A start writes nothing: it only finds that the base says so already.
+        """
+        size_bytes = sum(self._aside.notes[each.name].size_bytes for each in taken)
+        self._taken_bytes += size_bytes
+        if size_bytes < STAYING_MIN_BYTES:
+            return False
+        runs = [run for each in taken if (run := self._aside.run(each)) is not None]
+        untouched = self._memtable.is_untouched
+        if len(runs) < len(taken) or not all(untouched(run.first, run.last) for run in runs):
+            return False
+        if is_replayed:
+            return all(map(self._base.leaves, runs))
+        try:
+            return self._base.leave(runs, self._journal.note)
+        except StoreFull:
+            # The batch is safe in the journal.
+            return False
 
     def _seal(self, sequence: int) -> None:
         """Begin to move everything up to a batch into the base."""
         self._memtable.seal()
-        self._runs.seal()
         self._sealed_sequence = sequence
         self._sealed_aside = dict(self._aside.notes)
         self._taken_bytes = 0
-        self._moves_lightly = True
 
     @property
     def base_count(self) -> int:
@@ -278,7 +298,6 @@ class JournaledStore:
             for name, values in batch.aside:
                 self._aside.keep(name, moves.aside[name], values)
             self._take(moves, self._journal.last_sequence)
-        self._runs.changed(batch.changes)
         self._memtable.apply(batch.changes)
         self._memtable.apply_volatile(batch.volatile)
         self._memtable.forget(batch.forgotten)
@@ -356,7 +375,7 @@ class JournaledStore:
                 raise
 
     def _crowding(self) -> float:
-        """How full the younger part is in memory; from 1 on another one begins."""
+        """How much of what a checkpoint may have is there; from 1 on the next one begins."""
         taken = self._taken_bytes / TAKEN_MAX_BYTES
         return max(len(self._memtable.active) / CHECKPOINT_MAX_COUNT, taken)
 
@@ -406,14 +425,8 @@ class JournaledStore:
             sum(map(len, values)) + CHANGE_COST_BYTES * len(values) for _, values in batch.aside
         )
         try:
-            if self._sealed_sequence is None:
-                self._owed_bytes = 0
-                return
-            self._owed_bytes += cost_bytes
-            if self._memtable.gone or self._owed_bytes < self._slice_bytes:
-                return
-            owed_bytes, self._owed_bytes = self._owed_bytes, 0
-            self._move_slice(owed_bytes)
+            if self._sealed_sequence is not None and not self._memtable.gone:
+                self._move_slice(max(cost_bytes, SLICE_BYTES))
         except StoreFull:
             return
         except (StoreFailed, StoreDamaged) as error:
@@ -429,27 +442,18 @@ class JournaledStore:
             start, stop = self._memtable.gone[0]
             self._memtable.cleared(self._base.clear(start, stop, CLEARED_MAX_COUNT))
 
-    @property
-    def _slice_bytes(self) -> int:
-        return STAYING_BYTES if self._runs and self._moves_lightly else SLICE_BYTES
-
-    def _move_slice(self, cost_bytes: int = 0) -> None:
+    def _move_slice(self, cost_bytes: int = SLICE_BYTES) -> None:
         memtable = self._memtable
-        cost_bytes = max(cost_bytes, self._slice_bytes)
         while memtable.gone:
             self._clear_slice()
         changes, place = memtable.next_slice(cost_bytes)
         last = memtable.is_last(place)
         applied = self._sealed_sequence if last else None
         aside = self._sealed_aside if last else None
-        put_bytes = self._base.write(
-            changes, applied=applied, note=self._journal.note, aside=aside, runs=self._runs
-        )
-        self._moves_lightly = put_bytes <= SLICE_BYTES // 2
+        self._base.write(changes, applied=applied, note=self._journal.note, aside=aside)
         memtable.moved(changes, place)
         if last:
             self._sealed_sequence = None
-            self._runs.moved()
             self._aside.applied(self._base.applied)
 
     def _relieve(self) -> None:

@@ -119,6 +119,15 @@ class Memtable:
         place = bisect_right(self.gone, key, key=_START) - 1
         return place >= 0 and key < self.gone[place][1]
 
+    def is_untouched(self, first: bytes, last: bytes) -> bool:
+        """Whether nothing here speaks of any key from the first to the last."""
+        stop = last + b"\0"
+        if self._index.between(first, stop, 1) or self.outside_gone(first, stop) != [(first, stop)]:
+            return False
+        # The index has no deletions.
+        parts = ((self._active_deletes, self.active), (self._sealed_deletes, self.sealed))
+        return not any(has and any(first <= key <= last for key in part) for has, part in parts)
+
     def outside_gone(self, start: bytes, stop: bytes) -> list[tuple[bytes, bytes]]:
         """Return the parts of a range in which records of the base count, in order."""
         parts: list[tuple[bytes, bytes]] = []

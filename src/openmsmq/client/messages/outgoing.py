@@ -267,13 +267,41 @@ class PacketBuilder:
         key = body_type, len(body), len(label)
         around = known.get(key)
         if around is None:
-            whole = msgspec.structs.replace(like, label=content.label)
-            head, tail = self._around(whole, body_type, body, transactional)
-            behind = len(head) - _extension_size(like)
             if len(known) >= _FRAMES_MAX_COUNT:
                 known.clear()
-            around = known[key] = head[: behind - len(label)], head[behind:], tail
+            whole = msgspec.structs.replace(like, label=content.label)
+            around = known[key] = self._around_label(
+                whole, body_type, body, len(label), transactional
+            )
         return b"".join((around[0], label, around[1], body, around[2]))
+
+    def around_text(
+        self, message: OutgoingMessage, formatter: Formatter, transactional: bool
+    ) -> tuple[bytes, bytes, bytes]:
+        """Return what stands before the text of a label, between it and the body, and behind that.
+
+        That is the same for all texts and bodies of the same lengths.
+        """
+        body_type, body = formatter.write(message.body)
+        text_bytes = 2 * len(message.label)
+        # Behind the text of a label stands a NUL, if there is one.
+        label_bytes = text_bytes + 2 if text_bytes else 0
+        before, between, behind = self._around_label(
+            message, body_type, body, label_bytes, transactional
+        )
+        return before, bytes(label_bytes - text_bytes) + between, behind
+
+    def _around_label(
+        self,
+        message: OutgoingMessage,
+        body_type: int,
+        body: bytes,
+        label_bytes: int,
+        transactional: bool,
+    ) -> tuple[bytes, bytes, bytes]:
+        head, tail = self._around(message, body_type, body, transactional)
+        behind = len(head) - _extension_size(message)
+        return head[: behind - label_bytes], head[behind:], tail
 
     def _around(
         self, message: OutgoingMessage, body_type: int, body: bytes, transactional: bool

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Unpack
+from typing import Final, Unpack, cast
 
 import msgspec
 
 from openmsmq.api import messages as api
 from openmsmq.client.errors import ConnectionLost, OutcomeUnknown
+from openmsmq.client.formatters.active_x import ActiveXFormatter
+from openmsmq.client.messages.columns import Around, BodyColumn
 from openmsmq.client.messages.outgoing import OutgoingMessage, SendOptions
 from openmsmq.client.messages.received import ReceivedMessage
 from openmsmq.client.options import one_of
@@ -138,6 +140,9 @@ def _packets(
     like = OutgoingMessage(**options)
     wishes = _wishes(like)
     try:
+        if isinstance(bodies, BodyColumn) and protect is None and _keeps_bytes(queue, like):
+            yield from _of_column(queue, bodies, like, transactional)
+            return
         build = builder.series(like, formatter, transactional)
         for body in bodies:
             if isinstance(body, OutgoingMessage):
@@ -163,6 +168,25 @@ def _packets(
         return
     if packets:
         yield packets
+
+
+def _keeps_bytes(queue: QueueHandle, like: OutgoingMessage) -> bool:
+    """Whether bodies that are bytes are sent as they are, and messages have labels of their own."""
+    return isinstance(queue.formatter, ActiveXFormatter) and not like.label
+
+
+def _of_column(
+    queue: QueueHandle, column: BodyColumn, like: OutgoingMessage, transactional: bool
+) -> Iterator[list[bytes]]:
+    builder, formatter = queue.builder, queue.formatter
+
+    def around(body_bytes: int, label: str) -> Around:
+        one = msgspec.structs.replace(like, body=bytes(body_bytes), label=label)
+        return builder.around_text(one, formatter, transactional)
+
+    for packets in column.packets(around, SEND_MAX_COUNT, SEND_MAX_BYTES):
+        # They are encoded as the call has them, so no encoder looks at each once more.
+        yield cast("list[bytes]", packets)
 
 
 def _settle(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -19,10 +21,12 @@ from pyspark.sql.types import (
 )
 
 from openmsmq.client.messages import properties
+from openmsmq.client.messages.columns import BodyColumn
 from openmsmq.client.messages.outgoing import LabelledBody, OutgoingMessage
 from openmsmq.client.messages.property import Kind
 from openmsmq.model.errors import MsmqError
 from openmsmq.model.identity import MessageId
+from openmsmq.model.limits import LABEL_MAX_CHARACTERS
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.schema import NAMES
 from openmsmq.spark.sink.options import PROPERTIES, QUEUE
@@ -101,24 +105,67 @@ def _list(names: Any) -> str:
     return ", ".join(names)
 
 
+def column_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> BodyColumn | None:
+    """Return the messages of a record batch by the column; None if they are not so plain.
+
+    They have nothing but a body, and perhaps a label in ASCII: then sending them costs least.
+    """
+    names = _given(batch, chosen)
+    if names not in (["body"], ["body", "label"]):
+        return None
+    body = batch.column(chosen["body"])
+    if body.null_count or not pa.types.is_binary(body.type):
+        return None
+    data, ends = _side_by_side(body)
+    if names == ["body"]:
+        return BodyColumn(data, ends)
+    label = batch.column(chosen["label"])
+    if label.null_count or not pa.types.is_string(label.type):
+        return None
+    text, label_ends = _side_by_side(label)
+    # As UTF-16 these take two bytes for each of theirs; a NUL or one too long is refused elsewhere.
+    labels = bytes(text[label_ends[0] : label_ends[-1]])
+    longest = int(pc.max(pc.binary_length(label)).as_py() or 0)
+    if not labels.isascii() or b"\0" in labels or longest > LABEL_MAX_CHARACTERS:
+        return None
+    first = label_ends[0]
+    return BodyColumn(
+        data, ends, labels, [end - first for end in label_ends] if first else label_ends
+    )
+
+
+def _given(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> list[str]:
+    """Return the properties that any row has a value for, in order."""
+    is_unused = QUEUE not in chosen and QUEUE in batch.schema.names
+    if is_unused and batch.column(QUEUE).null_count < batch.num_rows:
+        raise QueueProblem(_UNUSED_QUEUE)
+    return sorted(
+        name
+        for name, column in chosen.items()
+        if name != QUEUE and batch.column(column).null_count < batch.num_rows
+    )
+
+
+def _side_by_side(column: pa.Array) -> tuple[memoryview, list[int]]:
+    """Return the bytes of all values of a column, and where in them each ends.
+
+    Before the first end stands where the first value begins.
+    """
+    _, ends, data = column.buffers()
+    numbers = np.frombuffer(ends, np.int32, len(column) + 1, column.offset * 4)
+    return memoryview(b"" if data is None else data), numbers.tolist()
+
+
 def messages_from(batch: pa.RecordBatch, chosen: Mapping[str, str]) -> Iterator[Outgoing]:
     """Yield the messages of a record batch; what a row has nothing for is left to its default.
 
     Where no row has anything but a body and a label, these are given: sending them costs half as
     much.
     """
-    names = [
-        name
-        for name, column in chosen.items()
-        if name != QUEUE and batch.column(column).null_count < batch.num_rows
-    ]
-    is_unused = QUEUE not in chosen and QUEUE in batch.schema.names
-    if is_unused and batch.column(QUEUE).null_count < batch.num_rows:
-        raise QueueProblem(_UNUSED_QUEUE)
+    names = _given(batch, chosen)
     if not names:
         yield from [b""] * batch.num_rows
         return
-    names.sort()
     columns = [batch.column(chosen[name]).to_pylist() for name in names]
     if names == ["body"]:
         yield from (b"" if body is None else body for body in columns[0])

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from openmsmq.client.blocking import Queue, QueueManager, Transaction
 from openmsmq.client.errors import ConnectionLost
+from openmsmq.client.messages.columns import BodyColumn
 from openmsmq.model.errors import MsmqError, TransactionSequence
 from openmsmq.spark.connecting import explained
 from openmsmq.spark.errors import QueueProblem
-from openmsmq.spark.sink.messages_from_rows import Outgoing, messages_from
+from openmsmq.spark.sink.messages_from_rows import Outgoing, column_from, messages_from
 from openmsmq.spark.sink.options import QUEUE
 
 PART_MAX_COUNT: Final = 20_000
@@ -32,8 +33,8 @@ PART_MAX_BYTES: Final = 8 << 20
 QUEUES_MAX_COUNT: Final = 1000
 """Different queues to which the rows of one batch go."""
 
-Part: TypeAlias = dict[str, list[Outgoing]]
-"""Messages by the name of their queue."""
+Part: TypeAlias = dict[str, list[list[Outgoing] | BodyColumn]]
+"""Messages by the name of their queue, some after the other."""
 
 
 class Targets:
@@ -88,7 +89,8 @@ class Targets:
         for name, messages in part.items():
             queue = self._queues[name]
             try:
-                queue.send_many(messages, transaction=transaction)
+                for some in messages:
+                    queue.send_many(some, transaction=transaction)
             except (ConnectionLost, TransactionSequence):
                 raise
             except MsmqError:
@@ -113,7 +115,7 @@ def in_parts(
     room_count, room_bytes = PART_MAX_COUNT, PART_MAX_BYTES
     for batch in batches:
         queues = targets.of_rows(batch, columns.get(QUEUE))
-        messages = messages_from(batch, columns)
+        messages = _Messages(batch, columns, is_for_one=isinstance(queues, str))
         sizes = _body_sizes(batch, columns)
         start = 0
         while start < batch.num_rows:
@@ -129,14 +131,48 @@ def in_parts(
         yield part
 
 
-def _add(part: Part, queues: str | Iterator[str], messages: Iterator[Outgoing], count: int) -> None:
+class _Messages:
+    """The messages of a record batch, of which some are taken after others."""
+
+    def __init__(self, batch: pa.RecordBatch, columns: dict[str, str], *, is_for_one: bool) -> None:
+        self._column = column_from(batch, columns) if is_for_one else None
+        self._others = messages_from(batch, columns)
+        self._start = 0
+
+    def take(self, count: int) -> list[Outgoing] | BodyColumn:
+        """Return the next ones."""
+        if self._column is None:
+            return list(itertools.islice(self._others, count))
+        start, self._start = self._start, self._start + count
+        return self._column.between(start, self._start)
+
+
+def _add(part: Part, queues: str | Iterator[str], messages: _Messages, count: int) -> None:
     """Add the next rows to a part."""
-    taken = itertools.islice(messages, count)
+    taken = messages.take(count)
     if isinstance(queues, str):
-        part.setdefault(queues, []).extend(taken)
+        _go_on(part, queues, taken)
         return
+    found: dict[str, list[Outgoing]] = {}
     for queue, message in zip(itertools.islice(queues, count), taken, strict=True):
-        part.setdefault(queue, []).append(message)
+        found.setdefault(queue, []).append(message)
+    for queue, own in found.items():
+        _go_on(part, queue, own)
+
+
+def _go_on(part: Part, queue: str, more: list[Outgoing] | BodyColumn) -> None:
+    """Put messages behind those that a part has for a queue; few calls send them then."""
+    there = part.setdefault(queue, [])
+    last = there[-1] if there else None
+    if isinstance(last, list) and isinstance(more, list):
+        last += more
+    else:
+        there.append(more)
+
+
+def count_of(part: Part) -> int:
+    """Return how many messages a part has."""
+    return sum(len(some) for messages in part.values() for some in messages)
 
 
 def _body_sizes(batch: pa.RecordBatch, columns: dict[str, str]) -> NDArray[np.int64]:

@@ -34,7 +34,7 @@ from openmsmq.spark.checkpoint import end_in
 from openmsmq.spark.connecting import connected
 from openmsmq.spark.errors import BadOption, QueueProblem
 from openmsmq.spark.sink.options import SinkOptions
-from openmsmq.spark.sink.parts import Part, Targets, in_parts, require_few
+from openmsmq.spark.sink.parts import Part, Targets, count_of, in_parts, require_few
 
 ATTEMPTS_MAX_COUNT: Final = 5
 """How often a task prepares a part again after its connection was lost."""
@@ -96,7 +96,7 @@ class _Staging:
             targets = Targets(manager, self.address, self.options.queue)
             for part in in_parts(batches, self.columns, targets):
                 parts.units.append(self._prepare(manager, parts, targets, part))
-                parts.row_count += sum(map(len, part.values()))
+                parts.row_count += count_of(part)
             parts.queues = targets.names
         return parts
 

@@ -52,6 +52,10 @@ class HiddenRuns:
             self._runs = []
         return low, high
 
+    def forget_between(self, first: bytes, last: bytes) -> None:
+        """Drop the runs that reach into a range in which records have become visible."""
+        self._runs = [run for run in self._runs if run[1] < first or last < run[0]]
+
     def forget(self, keys: Sequence[bytes]) -> None:
         """Drop the runs in which a record has become visible; `keys` are in order."""
 

@@ -7,7 +7,7 @@ which records change gives way to what is left of it, which stays where it is if
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import gt, itemgetter
+from operator import attrgetter, gt, itemgetter
 from typing import Any, Final
 
 import lmdb
@@ -22,14 +22,14 @@ from openmsmq.storage.bundles.bundle import (
     is_worth_it,
 )
 from openmsmq.storage.bundles.checksums import pack
-from openmsmq.storage.bundles.runs import Runs
 from openmsmq.storage.bundles.seeking import Bundles
-from openmsmq.storage.bundles.staying import FileUse, Stay
+from openmsmq.storage.bundles.staying import FileUse, Run, Stay
 
 GATHERED_BYTES: Final = 1 << 20
 """What is taken out of a file at once that is hardly worth its place."""
 
 _KEY: Final = itemgetter(0)
+_FIRST: Final = attrgetter("first")
 
 Changes = Sequence[tuple[bytes, bytes | None]]
 Files = Mapping[int, FileUse]
@@ -95,17 +95,11 @@ class Rewriting(msgspec.Struct):
         self.made_bytes += cost_bytes
         self.gained_count += len(records)
 
-    def leave(self, first: bytes, last: bytes, stay: Stay, use: FileUse) -> None:
-        """Put a bundle that says where records are; `use` is what the base has in their file."""
+    def leave(self, last: bytes, stay: Stay) -> None:
+        """Put a bundle that says where records are; that its file is used is noted elsewhere."""
         self.stays.append((last, stay))
         self.made_bytes += STAY_COST_BYTES + len(last) + len(stay.prefix)
         self.gained_count += stay.count
-        self.files[stay.file] = FileUse(
-            use.size_bytes,
-            use.used_bytes + stay.length,
-            min(use.first, first) if use.used_bytes else first,
-            max(use.last, last),
-        )
 
     def drop(self, bundle: Bundle, files: Files) -> None:
         """Let a bundle go; `files` is what the base has in each file."""
@@ -124,12 +118,11 @@ def rewriting_of(
     bundles: Bundles | None,
     next_single: Callable[[bytes], bytes | None],
     files: Files,
-    runs: Runs | None,
 ) -> Rewriting:
     """Find out what to write for changes of records, as the base is now.
 
     `next_single` gives the first key at or behind another that is outside of bundles, `files` what
-    the base has in each file. What `runs` knows need not be written again.
+    the base has in each file.
     """
     keys = [key for key, _ in changes]
     if any(map(gt, keys, keys[1:])):
@@ -142,46 +135,61 @@ def rewriting_of(
     puts: Any = changes
     if work.deleted:
         puts = [change for change in changes if change[1] is not None]
-    following = _Following(bundles, next_single)
-    for records, stay, size_bytes in runs.divided(puts) if runs else [(puts, None, 0)]:
-        if stay is not None and following.leaves_free(records):
-            use = _use_of(stay.file, size_bytes, work, files)
-            if use is not None:
-                work.leave(records[0][0], records[-1][0], stay, use)
-                continue
-        for part, cost_bytes in divided(records):
-            if is_worth_it(part, cost_bytes) and following.leaves_free(part):
-                work.make(part, cost_bytes)
-            else:
-                work.single += part
+    for part, cost_bytes in divided(puts):
+        if is_worth_it(part, cost_bytes) and _is_free(
+            part[0][0], part[-1][0], bundles, next_single
+        ):
+            work.make(part, cost_bytes)
+        else:
+            work.single += part
     return work
 
 
-class _Following:
-    """What is in the base already."""
+def leaving_of(
+    runs: Sequence[Run],
+    bundles: Bundles | None,
+    next_single: Callable[[bytes], bytes | None],
+    files: Files,
+) -> Rewriting | None:
+    """Let the base say where records are; None if it cannot, and they have to be put.
 
-    def __init__(
-        self, bundles: Bundles | None, next_single: Callable[[bytes], bytes | None]
-    ) -> None:
-        self._bundles = bundles
-        self._next_single = next_single
+    Most often they come behind all others. Then no other record lies between those of a run.
+    """
+    if len(files.keys() | {run.stays[0].file for run in runs}) > FILES_MAX_COUNT:
+        return None
+    work = Rewriting()
+    behind = b""
+    for run in sorted(runs, key=_FIRST):
+        if run.first <= behind or not _is_free(run.first, run.last, bundles, next_single):
+            return None
+        behind = run.last
+        for last, stay in zip(run.lasts, run.stays, strict=True):
+            work.leave(last, stay)
+        file, length = run.stays[0].file, sum([stay.length for stay in run.stays])
+        use = work.files.get(file) or files.get(file)
+        if use is None:
+            use = FileUse(run.size_bytes, 0, run.first, run.last)
+        work.files[file] = FileUse(
+            use.size_bytes,
+            use.used_bytes + length,
+            min(use.first, run.first),
+            max(use.last, run.last),
+        )
+    return work
 
-    def leaves_free(self, records: Records) -> bool:
-        """Whether nothing lies between the first and the last of some records."""
-        first, last = records[0][0], records[-1][0]
-        following = self._next_single(first)
-        if following is not None and following <= last:
-            return False
-        reaching = None if self._bundles is None else self._bundles.reaching(first)
-        return reaching is None or reaching.first > last
 
-
-def _use_of(file: int, size_bytes: int, work: Rewriting, files: Files) -> FileUse | None:
-    """Return what the base has in a file; None if it has something in too many others."""
-    use = work.files.get(file) or files.get(file)
-    if use is None and len(files.keys() | work.files.keys()) < FILES_MAX_COUNT:
-        use = FileUse(size_bytes, 0, b"", b"")
-    return use
+def _is_free(
+    first: bytes,
+    last: bytes,
+    bundles: Bundles | None,
+    next_single: Callable[[bytes], bytes | None],
+) -> bool:
+    """Whether the base has nothing from one key to another one."""
+    following = next_single(first)
+    if following is not None and following <= last:
+        return False
+    reaching = None if bundles is None else bundles.reaching(first)
+    return reaching is None or reaching.first > last
 
 
 def _change_bundles(work: Rewriting, changes: Changes, bundles: Bundles, files: Files) -> Changes:
@@ -221,9 +229,12 @@ def _change(
         left = dict(zip(bundle.keys, bundle.values, strict=True))
     elif places := bundle.parts_beside(own):
         work.single += [(key, value) for key, value in own.items() if value is not None]
+        use, used_bytes = work.files[stay.file], 0
         parts = staying.parts_of(stay, bundles.read(stay), places)
-        for (start, stop), part in zip(places, parts, strict=True):
-            work.leave(bundle.keys[start], bundle.keys[stop - 1], part, work.files[stay.file])
+        for (_, stop), part in zip(places, parts, strict=True):
+            work.leave(bundle.keys[stop - 1], part)
+            used_bytes += part.length
+        work.files[stay.file] = msgspec.structs.replace(use, used_bytes=use.used_bytes + used_bytes)
         return
     changed = sorted({**left, **own}.items())
     work.keep([(key, value) for key, value in changed if value is not None])

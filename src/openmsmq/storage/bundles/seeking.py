@@ -15,8 +15,9 @@ from openmsmq.storage.bundles.staying import Reader
 from openmsmq.storage.bundles.stretches import first_key_of, stretch_in
 from openmsmq.storage.port import StoreDamaged, Stretch
 
-KEPT_MAX_COUNT: Final = 4
-"""Bundles that stay decoded: short reads in a row want the same one, and two or three beside it."""
+KEPT_MAX_COUNT: Final = 16
+"""Bundles that stay decoded: what was read is asked for again when it is taken out, some hundred
+messages at a time."""
 
 
 class Bundles:
@@ -33,6 +34,7 @@ class Bundles:
         self._damaged = damaged
         self.read: Final = read
         self._kept: dict[bytes, Bundle] = {}
+        self._latest: Bundle | None = None
 
     def reaching(self, key: bytes) -> Bundle | None:
         """Return the first bundle that ends with a key or behind it."""
@@ -51,6 +53,11 @@ class Bundles:
             there = cursor.last()
         return self._here() if there else None
 
+    def latest_around(self, key: bytes) -> Bundle | None:
+        """Return the bundle that was wanted last, if a record with a key could only be in it."""
+        latest = self._latest
+        return latest if latest is not None and latest.first <= key <= latest.last else None
+
     def around(self, key: bytes) -> Bundle | None:
         """Return the bundle in which a record with a key would be."""
         found = self.reaching(key)
@@ -66,6 +73,7 @@ class Bundles:
             while len(self._kept) >= KEPT_MAX_COUNT:
                 del self._kept[next(iter(self._kept))]
             self._kept[last] = found
+        self._latest = found
         return found
 
     def _decoded(self, last: bytes) -> Bundle | None:

@@ -10,16 +10,17 @@ that is left. So to delete something writes hardly anything, also when the disk 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Final
 
 import msgspec
 
-from openmsmq.storage.bundles.bundle import Bundle
+from openmsmq.storage.bundles.bundle import BUNDLE_MAX_BYTES, BUNDLE_MAX_COUNT, Bundle
 from openmsmq.storage.bundles.checksums import CRC_BYTES, checksum_of, is_whole, pack
 from openmsmq.storage.layout import ADVICE, aside_name
-from openmsmq.storage.port import KEY_NUMBER_BYTES, StoreDamaged
+from openmsmq.storage.port import KEY_NUMBER_BYTES, StoreDamaged, Taken
 
 
 class Stay(msgspec.Struct, frozen=True, array_like=True):
@@ -34,8 +35,25 @@ class Stay(msgspec.Struct, frozen=True, array_like=True):
     """The crc32 of these bytes."""
     count: int
     """How many values there are. Their keys end with numbers that follow each other."""
-    prefix: bytes
+    prefix: bytes = b""
     """What comes before each value."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """All values of a name, which become records with keys that follow each other."""
+
+    first: bytes
+    last: bytes
+    stays: list[Stay]
+    size_bytes: int
+    """The length of their file."""
+
+    @property
+    def lasts(self) -> list[bytes]:
+        """The last key of each bundle."""
+        head, number = self.first[:-KEY_NUMBER_BYTES], _number(self.first) - 1
+        ends = accumulate([stay.count for stay in self.stays], initial=number)
+        return [head + end.to_bytes(KEY_NUMBER_BYTES, "big") for end in islice(ends, 1, None)]
 
 
 class FileUse(msgspec.Struct, frozen=True, array_like=True):
@@ -80,13 +98,46 @@ def decode(last: bytes, stored: bytes, read: Reader) -> Bundle | None:
     if not is_whole(last, stored):
         return None
     stay = _DECODER.decode(memoryview(stored)[:-CRC_BYTES])
-    head, number = last[:-KEY_NUMBER_BYTES], int.from_bytes(last[-KEY_NUMBER_BYTES:], "big")
+    head, number = last[:-KEY_NUMBER_BYTES], _number(last)
     numbers = range(number - stay.count + 1, number + 1)
     keys = [head + each.to_bytes(KEY_NUMBER_BYTES, "big") for each in numbers]
     prefix = stay.prefix
     return Bundle(
         keys, stay=stay, read=lambda: [prefix + value for value in _values(stay, read(stay))]
     )
+
+
+def pieces_of(values: Sequence[bytes], payload: bytes, file: int, start: int) -> list[Stay]:
+    """Divide values into pieces, each as long as a bundle or a single value.
+
+    `payload` is a list that ends with them, at `start` in their file.
+    """
+    count = len(values)
+    ends = ends_of(values)
+    before = len(payload) - ends[-1]
+    data = memoryview(payload)[before:]
+    pieces: list[Stay] = []
+    place = 0
+    while place < count:
+        most = min(place + BUNDLE_MAX_COUNT, count)
+        stop = bisect_right(ends, ends[place] + BUNDLE_MAX_BYTES, place, most + 1) - 1
+        stop = max(place + 1, stop)
+        part = data[ends[place] : ends[stop]]
+        offset = start + before + ends[place]
+        pieces.append(Stay(file, offset, len(part), checksum_of(part), stop - place))
+        place = stop
+    return pieces
+
+
+def run_of(taken: Taken, pieces: Sequence[Stay], size_bytes: int) -> Run | None:
+    """Return what is taken, given the pieces of its name; None if not all values are."""
+    if taken.first or not taken.count or taken.count != sum([piece.count for piece in pieces]):
+        return None
+    stays = [
+        Stay(each.file, each.offset, each.length, each.checksum, each.count, taken.prefix)
+        for each in pieces
+    ]
+    return Run(taken.key, taken.key_of(taken.count - 1), stays, size_bytes)
 
 
 def parts_of(stay: Stay, data: bytes, places: Iterable[tuple[int, int]]) -> list[Stay]:
@@ -114,6 +165,10 @@ def ends_of(values: Sequence[bytes]) -> list[int]:
     else:
         sizes = [size + _head_bytes(size) for size in sizes]
     return list(accumulate(sizes, initial=0))
+
+
+def _number(key: bytes) -> int:
+    return int.from_bytes(key[-KEY_NUMBER_BYTES:], "big")
 
 
 def _head_bytes(length: int) -> int:

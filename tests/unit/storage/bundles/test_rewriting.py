@@ -52,6 +52,21 @@ def bundled(base: Base) -> list[int]:
     return found
 
 
+def test_each_record_is_found_in_its_own_bundle_whichever_was_wanted_before(base: Base) -> None:
+    records = filled(base)
+    single = key(COUNT + 5)
+    base.write([(single, b"alone")])
+    records[single] = b"alone"
+    assert len(bundled(base)) > 2
+    missing = [key(COUNT), key(COUNT + 9), key(3) + b"\0", key(3, 1)]
+    wanted = [*records, *missing]
+    for step in (1, 7, 31):
+        for place in range(len(wanted)):
+            each = wanted[place * step % len(wanted)]
+            assert base.get(each) == records.get(each)
+            assert base.contains(wanted[-place]) == (wanted[-place] in records)
+
+
 _KEYS = st.builds(key, st.integers(0, COUNT), st.integers(0, 1))
 _STRETCHES = st.tuples(
     st.integers(0, COUNT), st.integers(1, 30), st.integers(0, 1), st.integers(1, 3)

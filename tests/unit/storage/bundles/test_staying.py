@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from openmsmq.storage import aside as aside_module
 from openmsmq.storage import base as base_module
 from openmsmq.storage import engine
 from openmsmq.storage.backups.snapshot import Snapshot
@@ -19,7 +20,6 @@ from openmsmq.storage.bundles.rewriting import Rewriting
 from openmsmq.storage.bundles.staying import Stay, parts_of
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.files import FileOps
-from openmsmq.storage.frames import Changes
 from openmsmq.storage.maintenance import check_store, compact_store
 from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreDamaged, Taken
@@ -33,6 +33,16 @@ PREFIX = b"facts "
 NAME = b"n"
 
 
+@pytest.fixture(autouse=True)
+def _everything_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_everything_stay(monkeypatch)
+
+
+def let_everything_stay(patch: pytest.MonkeyPatch) -> None:
+    """Have no batch that takes too little for that."""
+    patch.setattr(engine, "STAYING_MIN_BYTES", 0)
+
+
 @contextlib.contextmanager
 def small_bundles() -> Iterator[pytest.MonkeyPatch]:
     """Let two records be a bundle, however small they are."""
@@ -40,6 +50,17 @@ def small_bundles() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(bundle, "BUNDLE_MIN_COUNT", 2)
         patch.setattr(bundle, "BUNDLE_MIN_BYTES", 1)
         yield patch
+
+
+class Listening(FileOps):
+    """Tells which files were read."""
+
+    def __init__(self) -> None:
+        self.read_names: list[str] = []
+
+    def read(self, file: int, length: int, offset: int) -> bytes:
+        self.read_names.append(Path(f"/proc/self/fd/{file}").readlink().name)
+        return super().read(file, length, offset)
 
 
 def values(name: bytes = NAME, count: int = COUNT) -> list[bytes]:
@@ -155,23 +176,6 @@ def test_back_ups_in_the_middle_of_anything_have_what_stays(tmp_path: Path) -> N
             snapshots.back_up_in_steps(tmp_path / str(seed), seed, before=60, between=10)
 
 
-def test_what_was_changed_since_it_was_taken_does_not_stay(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    take(store, 10)
-    store.commit(Batch([(entry(12), b"changed"), (entry(30), None)]))
-    store.commit(Batch([(entry(31), None), (entry(45), b"\0" * VALUE_BYTES)]))
-    store.commit(Batch([(entry(31), b"again")]))
-    store.checkpoint()
-    expected = taken(10)
-    del expected[entry(30)]
-    expected |= {entry(12): b"changed", entry(31): b"again", entry(45): b"\0" * VALUE_BYTES}
-    assert content(store) == expected
-    # Of two and a half pieces each has changed.
-    assert files_of(store) == {}
-    store.close()
-    assert check_store(tmp_path).sound
-
-
 @pytest.mark.parametrize("gone", [(0,), (39,), (0, 1, 2), (7, 8, 20), tuple(range(0, 40, 2))])
 def test_what_is_left_stays_where_it_is_when_something_goes_or_changes(
     tmp_path: Path, gone: tuple[int, ...]
@@ -218,20 +222,14 @@ def test_what_goes_out_of_the_middle_needs_no_place_on_a_full_disk(
 
 
 def test_what_goes_is_not_read(tmp_path: Path) -> None:
-    read: list[str] = []
-
-    class Listening(FileOps):
-        def read(self, file: int, length: int, offset: int) -> bytes:
-            read.append(Path(f"/proc/self/fd/{file}").readlink().name)
-            return super().read(file, length, offset)
-
-    store = opened(tmp_path, Listening())
+    files = Listening()
+    store = opened(tmp_path, files)
     take(store, 10)
     store.checkpoint()
     delete(store, range(10, 10 + COUNT))
     store.checkpoint()
     assert files_of(store) == {}
-    assert "aside-00000001.log" not in read
+    assert "aside-00000001.log" not in files.read_names
     store.close()
 
 
@@ -325,37 +323,140 @@ def test_whatever_happens_everything_is_as_in_a_dictionary(tmp_path: Path, seed:
         assert check_store(tmp_path).sound
 
 
-def test_what_was_deleted_since_it_was_taken_does_not_stay(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    take(store, 10)
-    delete(store, range(12, 14))
-    store.checkpoint()
-    expected = taken(10)
-    del expected[entry(12)], expected[entry(13)]
-    assert content(store) == expected
-    [used_bytes] = files_of(store).values()
-    assert used_bytes < sum(map(len, values())) - 14 * VALUE_BYTES
+@pytest.mark.parametrize("touched", ["put", "volatile", "deleted", "sealed", "gone", "there"])
+def test_where_something_is_or_was_a_moment_ago_nothing_stays(tmp_path: Path, touched: str) -> None:
+    store = open_store(tmp_path)
+    store.commit(Batch(aside=[(NAME, values())]))
+    keys = [entry(number) for number in (12, 900, 901, 902)]
+    # Nothing is found there by the way: what comes first is cleared first.
+    ranges = [(b"A%d" % number, b"A%d " % number) for number in range(5)]
+    if touched in ("put", "there"):
+        store.commit(Batch([(keys[0], b"before")]))
+    if touched == "there":
+        store.checkpoint()
+    elif touched == "volatile":
+        store.commit(Batch(volatile=[(entry(13), b"before")]))
+    elif touched == "gone":
+        store.commit(Batch(ranges=[*ranges, (entry(0), entry(13))]))
+    elif touched in ("deleted", "sealed"):
+        store.commit(Batch([(key, b"before") for key in keys]))
+        store.checkpoint()
+        store.commit(Batch([(key, None) for key in keys]))
+        if touched == "sealed":
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(engine, "CHECKPOINT_MAX_COUNT", len(keys))
+                store.commit(Batch([(b"F", b"begins another file of the journal")]))
+        # The base has cleared them away before it hears that they were deleted before.
+        store.commit(Batch(ranges=[(entry(0), entry(13))]))
+        assert store.base_count == len(keys) - 1
+    store.commit(Batch(taken=[Taken(NAME, 0, COUNT, entry(10), PREFIX)], dropped=[NAME]))
+    for _ in range(2):
+        found = content(store)
+        found.pop(b"F", None)
+        assert found == taken(10)
+        assert files_of(store) == {}
+        store.checkpoint()
     store.close()
 
 
 def test_what_was_taken_under_the_same_keys_later_counts(tmp_path: Path) -> None:
-    # A journal that is not full before all of it was taken.
     store = open_store(tmp_path)
     take(store, 1010)
     take(store, 10, b"m")
+    # Over the end of the first one.
     take(store, 1035, b"o")
-    store.checkpoint()
-    assert content(store) == taken(1010) | taken(10, b"m") | taken(1035, b"o")
-    assert list(files_of(store)) == [2, 3]
-    # Also a part of a name, which itself does not stay.
-    take(store, 2010)
-    store.commit(Batch(aside=[(b"p", values(b"p"))]))
-    store.commit(Batch(taken=[Taken(b"p", 0, 5, entry(2020), PREFIX)], dropped=[b"p"]))
-    store.checkpoint()
-    expected = taken(2010) | taken(2020, b"p", 5)
-    assert dict(store.scan(entry(2000), entry(2100), 100)) == expected
+    expected = taken(1010) | taken(10, b"m") | taken(1035, b"o")
+    for _ in range(2):
+        assert content(store) == expected
+        store.checkpoint()
+    assert list(files_of(store)) == [2, 1]
+    # Two names in one batch, of which neither is there.
+    store.commit(Batch(aside=[(b"p", values(b"p")), (b"q", values(b"q"))]))
+    both = [Taken(name, 0, COUNT, entry(n), PREFIX) for name, n in ((b"p", 2020), (b"q", 2000))]
+    store.commit(Batch(taken=both, dropped=[b"p", b"q"]))
+    expected = taken(2020, b"p") | taken(2000, b"q")
+    for _ in range(2):
+        assert dict(store.scan(entry(2000), entry(2100), 100)) == expected
+        store.checkpoint()
     store.close()
     assert check_store(tmp_path).sound
+
+
+def test_a_start_after_a_crash_finds_that_it_stays_already(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    take(store, 10, count=250)
+    before = files_of(store)
+    store.abandon()
+    store = open_store(tmp_path)
+    store.checkpoint()
+    assert files_of(store) == before
+    assert content(store) == taken(10, count=250)
+    store.close()
+
+
+def test_a_start_after_a_crash_takes_again_what_has_gone_since(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    take(store, 10)
+    store.commit(Batch(ranges=[(entry(10), entry(40))]))
+    take(store, 100, b"m")
+    expected = dict(list(taken(10).items())[30:]) | taken(100, b"m")
+    # The base has cleared the range by now, and does not know of the batch that deleted it.
+    store.abandon()
+    for _ in range(2):
+        assert check_store(tmp_path).sound
+        store = open_store(tmp_path)
+        assert content(store) == expected
+        store.abandon()
+    store = open_store(tmp_path)
+    store.checkpoint()
+    assert content(store) == expected
+    store.close()
+
+
+def test_little_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "STAYING_MIN_BYTES", COUNT * VALUE_BYTES)
+    store = opened(tmp_path)
+    take(store, 10, count=COUNT - 1)
+    assert files_of(store) == {}
+    take(store, 100, b"m")
+    assert list(files_of(store)) == [2]
+    store.close()
+
+
+def test_on_a_full_disk_what_is_taken_waits_for_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base_module, "GROWTH_BYTES", 0)
+    monkeypatch.setattr(base_module, "SPARE_BYTES", 1 << 23)
+    files = CrampedFiles()
+    store = open_store(tmp_path, files=files)
+    store.commit(Batch(aside=[(NAME, values())]))
+    files.full = True
+    store.commit(Batch(taken=[Taken(NAME, 0, COUNT, entry(10), PREFIX)], dropped=[NAME]))
+    assert (content(store), files_of(store)) == (taken(10), {})
+    # The next start finds that it does not stay.
+    store.abandon()
+    files.full = False
+    store = open_store(tmp_path)
+    assert content(store) == taken(10)
+    store.checkpoint()
+    assert content(store) == taken(10)
+    store.close()
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_what_is_long_is_not_kept_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_long: bool
+) -> None:
+    monkeypatch.setattr(aside_module, "KEPT_MAX_BYTES", 1 if is_long else 1 << 20)
+    files = Listening()
+    store = open_store(tmp_path, files=files)
+    store.commit(Batch(aside=[(NAME, values())]))
+    part = Taken(NAME, 10, 5, entry(10), PREFIX)
+    store.commit(Batch(taken=[part], dropped=[NAME]))
+    assert ("aside-00000001.log" in files.read_names) == is_long
+    assert list(content(store).values()) == [PREFIX + each for each in values()[10:15]]
+    store.close()
 
 
 def test_a_part_of_a_name_does_not_stay(tmp_path: Path) -> None:
@@ -369,11 +470,9 @@ def test_a_part_of_a_name_does_not_stay(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("at_once", [False, True])
 def test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain(
-    tmp_path: Path, at_once: bool
+    tmp_path: Path,
 ) -> None:
-    """Whether the rest goes from the base, or before that has it."""
     wasted_bytes = 3 * 200 * VALUE_BYTES
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stayed_files, "WASTED_MAX_BYTES", wasted_bytes)
@@ -383,8 +482,6 @@ def test_the_base_takes_in_what_is_left_of_files_that_are_mostly_in_vain(
         for number in range(12):
             name = b"n%d" % number
             take(store, 1000 * number, name, count=200)
-            if not at_once:
-                store.checkpoint()
             # The first bundle of each file is left.
             delete(store, range(1000 * number + 16, 1000 * number + 200))
             expected |= dict(sorted(taken(1000 * number, name).items())[:16])
@@ -444,45 +541,17 @@ def test_a_full_disk_does_not_keep_anything_from_being_moved(
     store.close()
 
 
-def test_when_nothing_stays_little_is_moved_at_once(
+def test_what_is_taken_begins_another_checkpoint_before_a_start_has_much_to_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "STAYING_BYTES", 100_000)
-    # Twice as long as a bundle: what a slice cuts off of one is written.
-    monkeypatch.setattr(engine, "SLICE_BYTES", 60_000)
-    for most_count, slice_count in ((rewriting.FILES_MAX_COUNT, 3), (0, 5)):
-        monkeypatch.setattr(rewriting, "FILES_MAX_COUNT", most_count)
-        store = open_store(tmp_path / str(most_count))
-        moved: list[int] = []
-        base, _, _ = store.parts
-        write = base.write
-
-        def listening(changes: Changes, **others: object) -> int:
-            moved.append(len(changes))  # noqa: B023 -- it is of this turn
-            return write(changes, **others)  # type: ignore[arg-type]  # noqa: B023
-
-        monkeypatch.setattr(base, "write", listening)
-        take(store, 0, count=150)
-        store.checkpoint()
-        assert len([each for each in moved if each]) >= slice_count
-        assert max(moved[1:]) <= 100_000 // VALUE_BYTES
-        if not most_count:
-            # After the first slice it is known.
-            assert max(moved[2:]) <= 60_000 // VALUE_BYTES + 1
-        else:
-            assert max(moved[2:]) > 60_000 // VALUE_BYTES + 1
-        store.close()
-
-
-def test_what_is_taken_begins_another_checkpoint_before_it_fills_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for limit, is_moved in ((engine.TAKEN_MAX_BYTES, False), (100_000, True)):
+    for limit, is_begun in ((engine.TAKEN_MAX_BYTES, False), (100_000, True)):
         monkeypatch.setattr(engine, "TAKEN_MAX_BYTES", limit)
         store = open_store(tmp_path / str(limit))
+        begun: list[int] = []
+        store.rewriting.append(lambda begun=begun: begun.append(1))  # type: ignore[misc]
         for number in range(5):
             take(store, 100 * number, b"n%d" % number)
-        assert bool(store.base_count) == is_moved
+        assert bool(begun) == is_begun
         store.close()
 
 
