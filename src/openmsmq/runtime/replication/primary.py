@@ -39,8 +39,12 @@ from openmsmq.storage.replication.prepared import Prepared, seal
 
 Done = Callable[[StoreError | None], None]
 
-CATCH_UP_S: Final = 0.005
-"""When no record follows, the last one goes to the disk of this computer so late."""
+CATCH_UP_S: Final = 0.02
+"""What others have goes to the disk of this computer so late: all of that time with one sync, which
+goes to the same disk as those of a database that is here, too."""
+
+CATCH_UP_BYTES: Final = 1 << 20
+"""If it is so much, it goes earlier, while the next record is on its way."""
 
 
 class Primary:
@@ -80,7 +84,7 @@ class Primary:
         self._wake_up: asyncio.TimerHandle | None = None
         self._wake_up_ms = 0
         self._late: asyncio.TimerHandle | None = None
-        """When the disk of this computer gets what no record follows."""
+        """When the disk of this computer gets what was shown since it had the last."""
         self._loop.call_soon(self._wake)
 
     def may_answer(self) -> bool:
@@ -103,14 +107,12 @@ class Primary:
         self._prepared, self._done = prepared, done
         if self.over is None:
             self._idle.clear()
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
         record = seal(prepared.record(), self._identifier, self._tenure.number + 1)
         self._tenure.append(record, since_boot_ms())
         self._carry_out()
-        # Behind what is sent now, and while that is on its way.
-        self._loop.call_soon(self._catch_up)
+        if self.store.shown_bytes >= CATCH_UP_BYTES:
+            # Behind what is sent now.
+            self._loop.call_soon(self._catch_up)
         return False
 
     def backed_up(self, number: int) -> None:
@@ -231,8 +233,12 @@ class Primary:
         except StoreError as failure:
             error = failure
         done(error)
-        if self._prepared is None:
-            self._late = self._loop.call_later(CATCH_UP_S, self._catch_up)
+        if self._late is None and self.store.shown_bytes:
+            self._late = self._loop.call_later(CATCH_UP_S, self._catch_up_late)
+
+    def _catch_up_late(self) -> None:
+        self._late = None
+        self._catch_up()
 
     def _catch_up(self) -> None:
         """Bring to the disk of this computer what only others have."""
