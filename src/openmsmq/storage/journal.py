@@ -1,8 +1,8 @@
 """The journal: every batch is written here first, with one write and one sync.
 
 Two files of fixed size, written before with zeroes, take turns. A record holds one batch, or some
-that go to the disk together; `frames` says how. The numbers of the records go up by one and never begin again, so what an earlier turn
-left behind in a file is recognised by its number.
+that go to the disk together; `frames` says how. The numbers of the records go up by one and never
+begin again, so what an earlier turn left behind in a file is recognised by its number.
 
 Reading ends at the first record that is not whole. That is normal at the very end, where a crash
 cut a write: nobody was told that it had succeeded. Since a record is written only when the one
