@@ -153,6 +153,26 @@ def test_without_its_second_server_the_database_gives_no_answer(
 
 
 @both_ways
+def test_a_record_with_a_longer_lease_is_waited_for_longer(databases: Databases, ask: Ask) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases, answer_timeout_ms=1000), f"PATIENT {ask.__name__}")
+        await log.create("log", "mark", 0)
+        # The look for the one before comes too early for the next one, and then too late.
+        await ask_all(log, Take(0, "us"), Append(1, "us", 1, b"one"), ask=asked)
+        await ask(log, Append(1, "us", 2, b"two"))
+        frozen = databases.second.freeze()
+        with pytest.raises(LogFailed, match=r"within 1\.5 s"):
+            await ask(log, Append(1, "us", 3, b"three", 500))
+        with pytest.raises(LogFailed, match="within 1 s"):
+            await ask(log, Append(1, "us", 3, b"three"))
+        databases.second.thaw(frozen)
+        assert (await ask(log, Append(1, "us", 3, b"three"))).state.last == 3
+        log.close()
+
+    asyncio.run(run())
+
+
+@both_ways
 def test_a_database_that_starts_again_has_what_it_answered(databases: Databases, ask: Ask) -> None:
     async def run() -> None:
         log = DatabaseLog(table(databases), f"AGAIN {ask.__name__}")
