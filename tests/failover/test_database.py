@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import psycopg
 import pytest
@@ -37,13 +37,40 @@ def table(databases: Databases, **options: int) -> ReplicationTable:
     return ReplicationTable(database=databases.address, lease_ms=60_000, **options)
 
 
-async def ask_all(log: DatabaseLog, *requests: Request) -> list[Answer]:
-    return [await log.ask(request) for request in requests]
+Ask = Callable[[DatabaseLog, Request], Awaitable[Answer]]
 
 
-def test_appends_are_fenced_by_epoch_holder_and_number(databases: Databases) -> None:
+async def asked(log: DatabaseLog, request: Request) -> Answer:
+    """Ask as a standby does."""
+    return await log.ask(request)
+
+
+async def begun(log: DatabaseLog, request: Request) -> Answer:
+    """Ask as a primary does, which is told."""
+    answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+    def heard(end: Answer | Exception) -> None:
+        if isinstance(end, Answer):
+            answered.set_result(end)
+        else:
+            answered.set_exception(end)
+
+    log.begin(request, heard)
+    assert not answered.done(), "it was told before it had asked"
+    return await answered
+
+
+both_ways = pytest.mark.parametrize("ask", [asked, begun])
+
+
+async def ask_all(log: DatabaseLog, *requests: Request, ask: Ask = asked) -> list[Answer]:
+    return [await ask(log, request) for request in requests]
+
+
+@both_ways
+def test_appends_are_fenced_by_epoch_holder_and_number(databases: Databases, ask: Ask) -> None:
     async def run() -> None:
-        log = DatabaseLog(table(databases), "FENCED")
+        log = DatabaseLog(table(databases), f"FENCED {ask.__name__}")
         await log.create("log", "mark", 0)
         taken, *rest = await ask_all(
             log,
@@ -61,8 +88,15 @@ def test_appends_are_fenced_by_epoch_holder_and_number(databases: Databases) -> 
             Append(1, "first", 3, b"late"),
             Renew(1, "first", 2),
             Append(2, "second", 3, b"three"),
+            ask=ask,
         )
         assert taken.done
+        states = [(answer.state.epoch, answer.state.holder) for answer in rest]
+        assert states == [*[(1, "first")] * 9, *[(2, "second")] * 4]
+        ends = [(answer.state.first, answer.state.last) for answer in rest]
+        assert ends == [*[(1, 1)] * 6, *[(1, 2)] * 6, (1, 3)]
+        assert {answer.state.log for answer in rest} == {"log"}
+        assert not any(answer.state.handover for answer in rest)
         done = [answer.done for answer in rest]
         assert done == [
             *(True, False, False, False, False, False, True),
@@ -96,17 +130,21 @@ def test_nothing_is_trimmed_that_a_follower_or_a_back_up_lacks(databases: Databa
     asyncio.run(run())
 
 
-def test_without_its_second_server_the_database_gives_no_answer(databases: Databases) -> None:
+@both_ways
+def test_without_its_second_server_the_database_gives_no_answer(
+    databases: Databases, ask: Ask
+) -> None:
     async def run() -> None:
-        log = DatabaseLog(table(databases, answer_timeout_ms=1000), "SLOW")
+        name = f"SLOW {ask.__name__}"
+        log = DatabaseLog(table(databases, answer_timeout_ms=1000), name)
         await log.create("log", "mark", 0)
         await log.ask(Take(0, "us"))
         frozen = databases.second.freeze()
         with pytest.raises(LogFailed, match="within 1 s"):
-            await log.ask(Append(1, "us", 1, b"one"))
+            await ask(log, Append(1, "us", 1, b"one"))
         databases.second.thaw(frozen)
         # What was under way is done meanwhile or not: to append it again says so.
-        answer = await log.ask(Append(1, "us", 1, b"one"))
+        answer = await ask(log, Append(1, "us", 1, b"one"))
         assert answer.state.last == 1
         assert [number for number, _ in (await log.ask(Read(0, "f"))).records] == [1]
         log.close()
@@ -114,18 +152,86 @@ def test_without_its_second_server_the_database_gives_no_answer(databases: Datab
     asyncio.run(run())
 
 
-def test_a_database_that_starts_again_has_what_it_answered(databases: Databases) -> None:
+@both_ways
+def test_a_record_with_a_longer_lease_is_waited_for_longer(databases: Databases, ask: Ask) -> None:
     async def run() -> None:
-        log = DatabaseLog(table(databases), "AGAIN")
+        log = DatabaseLog(table(databases, answer_timeout_ms=1000), f"PATIENT {ask.__name__}")
+        await log.create("log", "mark", 0)
+        # The look for the one before comes too early for the next one, and then too late.
+        await ask_all(log, Take(0, "us"), Append(1, "us", 1, b"one"), ask=asked)
+        await ask(log, Append(1, "us", 2, b"two"))
+        frozen = databases.second.freeze()
+        with pytest.raises(LogFailed, match=r"within 1\.5 s"):
+            await ask(log, Append(1, "us", 3, b"three", 500))
+        with pytest.raises(LogFailed, match="within 1 s"):
+            await ask(log, Append(1, "us", 3, b"three"))
+        databases.second.thaw(frozen)
+        assert (await ask(log, Append(1, "us", 3, b"three"))).state.last == 3
+        log.close()
+
+    asyncio.run(run())
+
+
+@both_ways
+def test_a_database_that_starts_again_has_what_it_answered(databases: Databases, ask: Ask) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), f"AGAIN {ask.__name__}")
         await log.create("log", "mark", 0)
         await ask_all(log, Take(0, "us"), Append(1, "us", 1, b"one"))
         databases.first.stop()
         with pytest.raises(LogFailed):
-            await log.ask(Append(1, "us", 2, b"two"))
+            await ask(log, Append(1, "us", 2, b"two"))
         databases.first.start()
         wait_for(lambda: databases.first.synchronous_count() == 1)
-        answer = await log.ask(Append(1, "us", 2, b"two"))
+        answer = await ask(log, Append(1, "us", 2, b"two"))
         assert (answer.done, answer.state.last) == (True, 2)
+        log.close()
+
+    asyncio.run(run())
+
+
+def test_a_record_that_the_socket_does_not_take_at_once_arrives_whole(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "LARGE")
+        await log.create("log", "mark", 0)
+        record = bytes(range(256)) * (16 << 12)
+        await ask_all(log, Take(0, "us"), Append(1, "us", 1, record), ask=begun)
+        # Nothing keeps a connection busy on which all has left.
+        answer = await begun(log, Append(1, "us", 2, b"two"))
+        assert answer.state.last == 2
+        read = [(await log.ask(Read(after, "f"))).records for after in (0, 1)]
+        assert read == [[(1, record)], [(2, b"two")]]
+        log.close()
+
+    asyncio.run(run())
+
+
+def test_nobody_is_told_of_a_log_that_was_closed(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "CLOSED")
+        await log.create("log", "mark", 0)
+        await log.ask(Take(0, "us"))
+        ends: list[Answer | Exception] = []
+        log.begin(Append(1, "us", 1, b"one"), ends.append)
+        log.close()
+        other = DatabaseLog(table(databases), "CLOSED")
+        # An answer that takes a whole turn of its own comes later than any to the first.
+        await other.ask(Read(0, "f"))
+        assert ends == []
+        other.close()
+
+    asyncio.run(run())
+
+
+def test_a_handover_that_is_wanted_is_told_with_the_next_record(databases: Databases) -> None:
+    async def run() -> None:
+        log = DatabaseLog(table(databases), "HANDED")
+        await log.create("log", "mark", 0)
+        await ask_all(log, Take(0, "us"), Append(1, "us", 1, b"one"))
+        assert await log.hand_over() == "us"
+        for ask in (asked, begun):
+            number = (await log.ask(Read(0, "f"))).state.last + 1
+            assert (await ask(log, Append(1, "us", number, b"next"))).state.handover
         log.close()
 
     asyncio.run(run())

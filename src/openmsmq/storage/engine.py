@@ -100,8 +100,10 @@ class JournaledStore:
         self._taken_bytes = 0
         base.stayed.left = aside.left
         self._failure: str | None = None
-        self._shown: Prepared | None = None
+        self._shown: list[Prepared] = []
         """What can be seen, and is on the disks of others only."""
+        self.shown_bytes = 0
+        """What that takes in the journal."""
         self._closed = False
         # Whether the base knows of a batch of this turn of the journal.
         self._noted = False
@@ -248,7 +250,7 @@ class JournaledStore:
             raise StoreFailed(self._failure)
         try:
             if is_durable:
-                self._write(prepared)
+                self._write([prepared])
             self._apply(prepared)
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
@@ -261,32 +263,32 @@ class JournaledStore:
     def show(self, prepared: Prepared) -> None:
         """Apply what a log elsewhere has made durable; `catch_up` brings it to this disk.
 
-        In between others may be told of it. One batch at a time is shown so; the next one can be
-        prepared meanwhile.
+        In between others may be told of it. It stands behind whatever was shown before.
         """
-        self.catch_up()
         if prepared.moves is not None or not prepared.payload:
             self.finish(prepared)
         elif self._failure is not None:
             raise StoreFailed(self._failure)
         else:
             self._apply(prepared)
-            self._shown = prepared
+            self._shown.append(prepared)
+            self.shown_bytes += self._journal.record_bytes(prepared.payload)
 
     def catch_up(self) -> None:
-        """Have on this disk what was shown, if anything was."""
-        shown, self._shown = self._shown, None
-        if shown is None:
+        """Have on this disk what was shown, if anything was, with one write and one sync."""
+        if not self._shown:
             return
+        shown, self._shown, self.shown_bytes = self._shown, [], 0
         try:
             self._write(shown)
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
             raise
-        self._move_in_step()
+        for _ in shown:
+            self._move_in_step()
 
-    def _write(self, prepared: Prepared) -> None:
-        self._journal.append(prepared.payload)
+    def _write(self, prepared: list[Prepared]) -> None:
+        self._journal.append([each.payload for each in prepared])
         if not self._noted:
             self._note()
 
@@ -361,8 +363,7 @@ class JournaledStore:
     def _make_room(self, payload_bytes: int, *, adds: bool) -> None:
         """Switch to the other journal file if the active one is full."""
         crowded = self._crowding() >= 1
-        shown_bytes = 0 if self._shown is None else self._journal.record_bytes(self._shown.payload)
-        if not crowded and self._journal.fits(payload_bytes + shown_bytes, self._spare_bytes):
+        if not crowded and self._journal.fits(payload_bytes + self.shown_bytes, self._spare_bytes):
             return
         self.catch_up()
         try:

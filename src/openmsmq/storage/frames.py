@@ -1,10 +1,13 @@
-"""How one batch stands in a journal file, and how records are told from any other bytes.
+"""How batches stand in a journal file, and how records are told from any other bytes.
 
     mark 8 | payload length u32 | sequence number u64 | crc32 u32 | payload
 
 The mark is random and only this store knows it, so no message can contain one. The checksum covers
 everything before it and the payload, and starts from a salt that only this store knows too. Stores
 of schema version 1 have the same four bytes for a mark everywhere.
+
+A record has one batch, or several that go to the disk at once: then all are there or none, as they
+have one checksum. Its number is that of the first of them.
 
 Looking for a record behind a broken one must not take longer the more often a mark is met, whoever
 wrote it. So the checksums of all beginnings of a file are at hand, and that of any part of it
@@ -42,6 +45,8 @@ _WITH_RANGES: Final = b"\xc1"
 """What the payload of a batch with ranges begins with: no list in MessagePack begins so."""
 _WITH_MOVES: Final = b"\xc0"
 """What the payload of a batch begins with that sets values aside, takes or drops them."""
+_TOGETHER: Final = b"\xc2"
+"""What the payload of a record begins with that has several batches, each as if it was alone."""
 
 
 class AsideNote(msgspec.Struct, frozen=True, array_like=True):
@@ -83,6 +88,7 @@ class Content(msgspec.Struct, frozen=True, array_like=True):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes | None]])
+_TOGETHER_DECODER: Final = msgspec.msgpack.Decoder(list[bytes])
 _CONTENT_DECODER: Final = msgspec.msgpack.Decoder(Content)
 
 
@@ -91,8 +97,23 @@ class Record(msgspec.Struct, frozen=True):
 
     sequence: int
     offset: int
+    """Where its record begins, which it may share with others."""
     end: int
     payload: bytes
+
+    def batches(self) -> list[Record]:
+        """Return each batch by itself, if there are several in what was read."""
+        if not self.payload.startswith(_TOGETHER):
+            return [self]
+        try:
+            payloads = _TOGETHER_DECODER.decode(memoryview(self.payload)[len(_TOGETHER) :])
+        except msgspec.DecodeError:
+            payloads = []
+        # What is not readable stays as it is, for whoever wants the content.
+        return [
+            Record(number, self.offset, self.end, payload)
+            for number, payload in enumerate(payloads, self.sequence)
+        ] or [self]
 
     def content(self) -> Content:
         """Decode the batch."""
@@ -112,6 +133,13 @@ def encode_changes(changes: Changes, ranges: Ranges = (), moves: Moves | None = 
     if len(payload) > PAYLOAD_MAX_BYTES:
         raise ValueError(f"a batch of {len(payload)} bytes is larger than {PAYLOAD_MAX_BYTES}")
     return payload
+
+
+def put_together(payloads: Sequence[bytes]) -> bytes:
+    """Make one payload of those of several batches, in their order; that of one stays as it is."""
+    if len(payloads) == 1:
+        return payloads[0]
+    return _TOGETHER + _ENCODER.encode(payloads)
 
 
 class Framing:
@@ -142,11 +170,11 @@ class Framing:
         return Record(sequence, offset, end, payload)
 
     def read_run(self, data: bytes) -> list[Record]:
-        """Read the records from the start of a file as long as their numbers go on."""
+        """Read the batches from the start of a file as long as their numbers go on."""
         run: list[Record] = []
         record = self.read_record(data, 0)
         while record is not None and (not run or record.sequence == run[-1].sequence + 1):
-            run.append(record)
+            run += record.batches()
             record = self.read_record(data, record.end)
         return run
 

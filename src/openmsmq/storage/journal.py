@@ -1,8 +1,8 @@
 """The journal: every batch is written here first, with one write and one sync.
 
-Two files of fixed size, written before with zeroes, take turns. A record holds one batch; `frames`
-says how. The numbers of the records go up by one and never begin again, so what an earlier turn
-left behind in a file is recognised by its number.
+Two files of fixed size, written before with zeroes, take turns. A record holds one batch, or some
+that go to the disk together; `frames` says how. The numbers of the records go up by one and never
+begin again, so what an earlier turn left behind in a file is recognised by its number.
 
 Reading ends at the first record that is not whole. That is normal at the very end, where a crash
 cut a write: nobody was told that it had succeeded. Since a record is written only when the one
@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import contextlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from openmsmq.storage.files import FULL, FileOps, disk_error, fill_with_zeroes
-from openmsmq.storage.frames import Framing, Record
+from openmsmq.storage.frames import Framing, Record, put_together
 from openmsmq.storage.layout import ADVICE, JOURNAL_NAMES
 from openmsmq.storage.port import StoreDamaged, StoreFailed
 
@@ -180,7 +180,7 @@ class Journal:
         return end <= self._segments[self._active].size_bytes
 
     def record_bytes(self, payload: bytes) -> int:
-        """Return what a record takes."""
+        """Return what a batch takes that has a record of its own; it takes no more with others."""
         return self._framing.header_bytes + len(payload)
 
     @property
@@ -230,11 +230,11 @@ class Journal:
         self._framing = framing
         self.rewind()
 
-    def append(self, payload: bytes) -> None:
-        """Write one batch; on return it is on the disk."""
+    def append(self, payloads: Sequence[bytes]) -> None:
+        """Write some batches at once; on return they are on the disk."""
         segment = self._segments[self._active]
-        sequence = self.last_sequence + 1
-        header = self._framing.header(sequence, payload)
+        payload = put_together(payloads)
+        header = self._framing.header(self.last_sequence + 1, payload)
         try:
             self._files.write_through(segment.file, [header, payload], self._offset)
         except OSError as error:
@@ -243,7 +243,7 @@ class Journal:
                 # The place was taken beforehand, so this file system does not keep its word.
                 failure = StoreFailed(f"{failure}; then start again")
             raise failure from error
-        self.last_sequence = sequence
+        self.last_sequence += len(payloads)
         self._offset += len(header) + len(payload)
 
     def close(self) -> None:

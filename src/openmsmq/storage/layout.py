@@ -26,9 +26,10 @@ from openmsmq.storage.files import DirectoryLock, FileOps, disk_error, write_who
 from openmsmq.storage.frames import FIRST_MARK, MARK_BYTES, Framing
 from openmsmq.storage.port import StoreDamaged, StoreTooNew
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 """Grows with every change that an older version of this software could not read: 3 may have values
-that are set aside, 4 records in bundles, 5 bundles whose values stay where they were set aside."""
+that are set aside, 4 records in bundles, 5 bundles whose values stay where they were set aside, 6
+several batches in one record of the journal."""
 
 UNMARKED_VERSION: Final = 1
 """The version whose journals all have the same mark, and whose base has no note of the journal."""

@@ -365,7 +365,7 @@ def test_a_store_in_use_is_refused_with_the_process_that_uses_it(tmp_path: Path)
 def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
     opened(tmp_path).close()
     write_format(FileOps(), tmp_path, StoreFormat(SCHEMA_VERSION + 1, "ready", 0))
-    with pytest.raises(StoreTooNew, match="schema version 6, this software knows 5"):
+    with pytest.raises(StoreTooNew, match="schema version 7, this software knows 6"):
         opened(tmp_path)
     with pytest.raises(StoreTooNew):
         check_store(tmp_path)

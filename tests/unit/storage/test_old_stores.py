@@ -4,7 +4,8 @@ The stores in `stores` were written by the sources as they were, and then abando
 power: the base has most of it, and the journal the rest. Schema 1 is of commit 683b018, schema 2 of
 the one before 093d396, and schema 3 of the first version that sets transactions aside under their
 names; it does so from the first byte on. Schema 4 is the third, compacted by the first version that
-has bundles, which makes them of two records and of any size. All have the same in them:
+has bundles, which makes them of two records and of any size. Schema 6 is the fifth, in whose
+journal three batches each share a record, as some do on a primary. All have the same in them:
 
     private$\\orders   plain 1 (reserved by "stream"), plain 2, urgent, plain 3; an express message
     private$\\kept     kept 2, and kept 1 in its journal; its quota is 100 KB

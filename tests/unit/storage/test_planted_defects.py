@@ -33,6 +33,7 @@ from tests.unit.storage.backups import test_writing as writing
 from tests.unit.storage.bundles import test_pages as pages
 from tests.unit.storage.bundles import test_rewriting as bundles
 from tests.unit.storage.bundles import test_staying as staying
+from tests.unit.storage.replication import test_shown as shown
 
 
 class Defect(NamedTuple):
@@ -69,6 +70,34 @@ DEFECTS = [
         "self._files.write_through(",
         "self._files.write(",
         recovery.test_a_commit_that_has_returned_survives_a_loss_of_power,
+    ),
+    Defect(
+        "several batches of one record are counted as one",
+        "storage.journal:Journal.append",
+        "self.last_sequence += len(payloads)",
+        "self.last_sequence += 1",
+        shown.test_several_come_to_the_disk_with_one_write_and_in_their_order,
+    ),
+    Defect(
+        "of several batches of one record a start sees the first",
+        "storage.frames:Framing.read_run",
+        "run += record.batches()",
+        "run += record.batches()[:1]",
+        shown.test_several_come_to_the_disk_with_one_write_and_in_their_order,
+    ),
+    Defect(
+        "each batch that was shown gets a write of its own",
+        "storage.engine:JournaledStore.catch_up",
+        "self._write(shown)",
+        "[self._write([each]) for each in shown]",
+        shown.test_several_come_to_the_disk_with_one_write_and_in_their_order,
+    ),
+    Defect(
+        "only the batch that comes has room in the journal, and not those that were shown",
+        "storage.engine:JournaledStore._make_room",
+        "payload_bytes + self.shown_bytes",
+        "payload_bytes",
+        shown.test_files_of_the_journal_change_under_batches_that_are_shown,
     ),
     Defect(
         "a cut file is taken as it is",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Iterator
-from typing import Final, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, Final, TypeVar
 
 from openmsmq.protocol.replication.log import (
     Answer,
@@ -43,10 +43,16 @@ _OTHER_TABLES: Final = {"42703", "42P01", "42804", "42883", "42P10", "23502"}
 """A column or a table is missing, of another type, without a key, or one more is wanted."""
 
 _STATE_COLUMNS: Final = 8
+_RECORD: Final = 4
+"""The parameter of an append that is bytes."""
+
 _Told = TypeVar("_Told")
 
 Change = Take | Renew | Append | Release | Trim
 """What writes: one statement, and one transaction, each."""
+
+Heard = Callable[[Answer | Exception], None]
+"""Hears what the log has answered; `LogFailed` when it is not known whether it was done."""
 
 
 class Follower:
@@ -71,6 +77,15 @@ class DatabaseLog:
         self._noted_ns = 0
         self._noted: int | None = None
         """What a follower had when that was noted last."""
+        self._asking: asyncio.Task[None] | None = None
+        self._appending: tuple[Append, Heard] | None = None
+        """The record that was sent and is not answered, and who wants to hear of it."""
+        self._append_timeout_s = 0.0
+        self._append_until_ns = 0
+        """So long its answer is waited for."""
+        self._late: asyncio.TimerHandle | None = None
+        self._late_ns = 0
+        """When that timer looks, which is not set anew for each record."""
 
     async def ask(self, request: Request) -> Answer:
         """Have a request done; raise `LogFailed` when it is not known whether it was."""
@@ -81,6 +96,64 @@ class DatabaseLog:
             return await self._in_time(self._ask(request), longer_ms / 1000)
         except StartError as error:
             raise LogFailed(str(error)) from None
+
+    def begin(self, request: Request, heard: Heard) -> None:
+        """Have a request done; `heard` is called later, unless the log is closed before.
+
+        A record goes out at once over a connection that is there: a turn waits for it.
+        """
+        wire = self._wire
+        if isinstance(request, Append) and wire is not None and wire.is_open:
+            self._appending = request, heard
+            self._append_timeout_s = self._timeout_s + request.longer_ms / 1000
+            self._append_until_ns = elapsed_ns() + round(self._append_timeout_s * 1e9)
+            self._watch_append()
+            wire.ask(statements.APPEND, self._values(request), _RECORD, self._have_appended)
+        else:
+            self._hear(self.ask(request), heard)
+
+    def _watch_append(self) -> None:
+        """Look when the answer is late, unless a look before will do: most come much earlier."""
+        if self._late is not None:
+            if self._late_ns <= self._append_until_ns:
+                return
+            self._late.cancel()
+        self._late_ns = self._append_until_ns
+        pause_s = (self._late_ns - elapsed_ns()) / 1e9
+        self._late = asyncio.get_running_loop().call_later(pause_s, self._look_for_late)
+
+    def _look_for_late(self) -> None:
+        self._late = None
+        if self._appending is not None:
+            if elapsed_ns() < self._append_until_ns:
+                self._watch_append()
+            else:
+                self._drop()
+
+    def _have_appended(self, end: list[Row] | LogFailed) -> None:
+        if self._appending is None:
+            # The log was closed meanwhile.
+            return
+        (append, heard), self._appending = self._appending, None
+        if isinstance(end, LogFailed):
+            was_late = elapsed_ns() >= self._append_until_ns
+            heard(_silence(self._append_timeout_s) if was_late else end)
+        elif end:
+            heard(Answer(_appended(append, end[0])))
+        else:
+            # It is refused again, and now with what the log has instead.
+            self._hear(self.ask(append), heard)
+
+    def _hear(self, asking: Coroutine[Any, Any, Answer], heard: Heard) -> None:
+        async def hear() -> None:
+            end: Answer | Exception
+            try:
+                end = await asking
+            except Exception as error:
+                end = error
+            heard(end)
+
+        self._asking = asyncio.get_running_loop().create_task(hear())
 
     async def create(self, log: str, mark: str, number: int) -> None:
         """Begin a log behind a number, if there is none of this name; `log` is its name for ever.
@@ -130,7 +203,16 @@ class DatabaseLog:
         return decode_digests(_text(rows[0][0])) if rows else None
 
     def close(self) -> None:
-        """End the connection; the next request makes another one."""
+        """End the connection and what was begun; the next request makes another one."""
+        self._appending = None
+        self._drop()
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def _drop(self) -> None:
         if self._wire is not None:
             self._wire.close()
             self._wire = None
@@ -150,8 +232,8 @@ class DatabaseLog:
             async with asyncio.timeout(timeout_s):
                 return await asking
         except TimeoutError:
-            self.close()
-            raise LogFailed(f"the database gives no answer within {timeout_s:g} s") from None
+            self._drop()
+            raise _silence(timeout_s) from None
 
     @property
     def _name(self) -> bytes:
@@ -177,27 +259,30 @@ class DatabaseLog:
             )
         else:
             return
-        self.close()
+        self._drop()
         raise StartError(f"the database of [replication] is not safe: {problem}")
 
     async def _asked(self, wire: Wire, request: Change) -> Answer:
         if isinstance(request, Append):
-            # The one that is asked all the time.
-            values = [
-                self._name,
-                _number(request.epoch),
-                request.holder.encode(),
-                _number(request.number),
-                request.record,
-                _number(self.times.lease_ms + request.longer_ms),
-            ]
-            rows = await wire.run(statements.APPEND, values, binary=4)
+            rows = await wire.run(statements.APPEND, self._values(request), _RECORD)
+            if rows:
+                return Answer(_appended(request, rows[0]))
         else:
             statement, values = self._statement(request)
             rows = await wire.run(statement, values)
-        if rows:
-            return Answer(_state(rows[0]))
+            if rows:
+                return Answer(_state(rows[0]))
         return Answer(await self._state(wire), done=False)
+
+    def _values(self, append: Append) -> list[bytes]:
+        return [
+            self._name,
+            _number(append.epoch),
+            append.holder.encode(),
+            _number(append.number),
+            append.record,
+            _number(self.times.lease_ms + append.longer_ms),
+        ]
 
     def _statement(self, request: Take | Renew | Release | Trim) -> tuple[str, list[bytes]]:
         name, lease_ms = self._name, _number(self.times.lease_ms)
@@ -301,6 +386,25 @@ def _state(row: Row) -> LogState:
         lease_ended=ended == "t",
         handover=handover == "t",
     )
+
+
+def _appended(append: Append, row: Row) -> LogState:
+    """Return the line about the log behind a record that was just appended."""
+    log, first, handover = map(_text, row)
+    return LogState(
+        log,
+        append.epoch,
+        append.holder,
+        int(first),
+        append.number,
+        append.number - 1,
+        lease_ended=False,
+        handover=handover == "t",
+    )
+
+
+def _silence(timeout_s: float) -> LogFailed:
+    return LogFailed(f"the database gives no answer within {timeout_s:g} s")
 
 
 def _number(value: int) -> bytes:

@@ -11,11 +11,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from openmsmq.api.messages import Replication
-from openmsmq.protocol.replication.log import Ask, Durable, Ended, Promoted, Request, Trim
+from openmsmq.protocol.replication.log import (
+    Answer,
+    Ask,
+    Durable,
+    Ended,
+    Promoted,
+    Request,
+    Trim,
+)
 from openmsmq.protocol.replication.tenure import Tenure
 from openmsmq.runtime.clocks import since_boot_ms
 from openmsmq.runtime.config.file import ServerConfig
@@ -30,8 +39,12 @@ from openmsmq.storage.replication.prepared import Prepared, seal
 
 Done = Callable[[StoreError | None], None]
 
-CATCH_UP_S: Final = 0.005
-"""When no record follows, the last one goes to the disk of this computer so late."""
+CATCH_UP_S: Final = 0.02
+"""What others have goes to the disk of this computer so late: all of that time with one sync, which
+goes to the same disk as those of a database that is here, too."""
+
+CATCH_UP_BYTES: Final = 1 << 20
+"""If it is so much, it goes earlier, while the next record is on its way."""
 
 
 class Primary:
@@ -63,11 +76,16 @@ class Primary:
         self._done: Done | None = None
         self._was_silent = False
         self._watch: StandbyWatch | None = None
-        self._news = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._left = asyncio.Event()
+        """Whether nothing more is asked."""
         self._loop = asyncio.get_running_loop()
-        self._task = self._loop.create_task(self._run())
+        self._wake_up: asyncio.TimerHandle | None = None
+        self._wake_up_ms = 0
+        self._late: asyncio.TimerHandle | None = None
+        """When the disk of this computer gets what was shown since it had the last."""
+        self._loop.call_soon(self._wake)
 
     def may_answer(self) -> bool:
         """Whether nobody else can be primary yet."""
@@ -91,9 +109,10 @@ class Primary:
             self._idle.clear()
         record = seal(prepared.record(), self._identifier, self._tenure.number + 1)
         self._tenure.append(record, since_boot_ms())
-        self._news.set()
-        # Behind the task, which has sent it by then.
-        self._loop.call_soon(self._catch_up)
+        self._carry_out()
+        if self.store.shown_bytes >= CATCH_UP_BYTES:
+            # Behind what is sent now.
+            self._loop.call_soon(self._catch_up)
         return False
 
     def backed_up(self, number: int) -> None:
@@ -122,63 +141,84 @@ class Primary:
     async def leave(self) -> None:
         """Let somebody else take over at once."""
         self._tenure.leave(since_boot_ms())
-        self._news.set()
+        self._carry_out()
         # The lease ends by itself if the database is away.
-        await asyncio.wait([self._task], timeout=self._database.times.lease_ms / 1000)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._database.times.lease_ms / 1000):
+                await self._left.wait()
         await self.close()
 
     async def close(self) -> None:
         """End without a word."""
         if self._watch is not None:
             await self._watch.close()
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        self._left.set()
+        for timer in (self._wake_up, self._late):
+            if timer is not None:
+                timer.cancel()
         self._database.close()
 
-    async def _run(self) -> None:
+    def _wake(self) -> None:
+        """Look what is due."""
+        self._wake_up = None
+        self._guarded(partial(self._tenure.wake, since_boot_ms()))
+
+    def _heard(self, end: Answer | Exception) -> None:
+        """Take what the database says."""
+        if isinstance(end, Answer):
+            self._guarded(partial(self._tenure.answered, end, since_boot_ms()))
+        elif isinstance(end, LogFailed):
+            self._limited.warning(Event.REPLICATION_FAILED, reason=str(end))
+            self._guarded(partial(self._tenure.failed, since_boot_ms()))
+        else:
+            self._fail(end)
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        if self._left.is_set():
+            return
         try:
-            await self._carry_out()
+            step()
+            self._carry_out()
         except Exception as error:
-            self._end(Ended(f"a defect of its own: {error!r}", is_damage=True))
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._left.set()
+        self._end(Ended(f"a defect of its own: {error!r}", is_damage=True))
 
     def _end(self, ended: Ended) -> None:
         self.over = ended
         self._idle.set()
         self.ended(ended)
 
-    async def _carry_out(self) -> None:
-        tenure = self._tenure
-        tenure.wake(since_boot_ms())
-        while True:
-            outputs = tenure.take_outputs()
+    def _carry_out(self) -> None:
+        """Do what the machine wants, until it wants nothing more for now.
+
+        The next turn begins in the middle of it, where the one before is done: its record, which is
+        all that it can want, leaves there.
+        """
+        while outputs := self._tenure.take_outputs():
             for output in outputs:
                 match output:
                     case Ask(request):
-                        await self._ask(request)
+                        self._ask(request)
                     case Durable():
                         self._finish()
                     case Ended():
+                        self._left.set()
                         self._end(output)
                         return
-            if self._was_silent and tenure.may_answer(since_boot_ms()):
-                self._was_silent = False
-                self._log.info(Event.REPLICATION_HEARD, epoch=tenure.epoch)
-                self.may_go_on()
-            if not outputs:
-                await self._wait()
-                tenure.wake(since_boot_ms())
+        if self.may_answer() and self._was_silent:
+            self._was_silent = False
+            self._log.info(Event.REPLICATION_HEARD, epoch=self._tenure.epoch)
+            self.may_go_on()
+        self._arm()
 
-    async def _ask(self, request: Request) -> None:
+    def _ask(self, request: Request) -> None:
         if isinstance(request, Trim):
             # What it says of this computer has to be true.
             self._catch_up()
-        try:
-            answer = await self._database.ask(request)
-        except LogFailed as error:
-            self._limited.warning(Event.REPLICATION_FAILED, reason=str(error))
-            self._tenure.failed(since_boot_ms())
-        else:
-            self._tenure.answered(answer, since_boot_ms())
+        self._database.begin(request, self._heard)
 
     def _finish(self) -> None:
         """Show what the log has, and say so."""
@@ -193,8 +233,12 @@ class Primary:
         except StoreError as failure:
             error = failure
         done(error)
-        if self._prepared is None:
-            self._loop.call_later(CATCH_UP_S, self._catch_up)
+        if self._late is None and self.store.shown_bytes:
+            self._late = self._loop.call_later(CATCH_UP_S, self._catch_up_late)
+
+    def _catch_up_late(self) -> None:
+        self._late = None
+        self._catch_up()
 
     def _catch_up(self) -> None:
         """Bring to the disk of this computer what only others have."""
@@ -203,14 +247,16 @@ class Primary:
         except StoreError as error:
             self._end(Ended(f"the disk of this computer fails: {error}", is_damage=True))
 
-    async def _wait(self) -> None:
+    def _arm(self) -> None:
+        """Wake up when something is due."""
         due_ms = self._tenure.next_wake_ms
-        pause_s = None if due_ms is None else max(0, due_ms - since_boot_ms()) / 1000
-        if self._tenure.may_answer(since_boot_ms()) is False and not self._was_silent:
-            self.may_answer()
-        try:
-            async with asyncio.timeout(pause_s):
-                await self._news.wait()
-        except TimeoutError:
+        if due_ms is None:
             return
-        self._news.clear()
+        if self._wake_up is not None:
+            if self._wake_up_ms <= due_ms:
+                # It comes too early, which harms nothing.
+                return
+            self._wake_up.cancel()
+        self._wake_up_ms = due_ms
+        pause_s = max(0, due_ms - since_boot_ms()) / 1000
+        self._wake_up = self._loop.call_later(pause_s, self._wake)

@@ -101,12 +101,13 @@ WHERE name = $1 AND epoch = $2::bigint AND holder = $3
 RETURNING {_STATE}
 """
 
+# It gives no more than what is new to whoever held the epoch and knew the number.
 APPEND: Final = f"""
 WITH fence AS (
     UPDATE openmsmq_log SET last = $4::bigint, confirmed = $4::bigint - 1,
         lease_until = {_LATER.format(6)}, lease_ms = $6::bigint
     WHERE name = $1 AND epoch = $2::bigint AND holder = $3 AND last = $4::bigint - 1
-    RETURNING {_STATE}
+    RETURNING log, first, handover
 ), put AS (
     INSERT INTO openmsmq_record SELECT $1, $4::bigint, $5::bytea FROM fence
 )

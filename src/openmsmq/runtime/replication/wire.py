@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -31,6 +32,9 @@ _WAITS_FOR_STANDBY = "SyncRepWaitForLSN"
 """Where PostgreSQL warns that a commit is not replicated; its words are in the server's language.
 """
 
+_CLOSED = "the connection to the database is closed"
+_DONE = frozenset({pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK})
+
 Row = list[bytes | None]
 
 
@@ -43,8 +47,16 @@ class LogFailed(Exception):
         self.code = code
 
 
+Told = Callable[[list[Row] | LogFailed], None]
+"""Hears what came of a statement."""
+
+
 class Wire:
-    """An open connection. One statement at a time."""
+    """An open connection. One statement at a time.
+
+    What comes is looked at where the event loop says that it has come: whoever waits for a record
+    to be committed does not wait for turns of the loop as well.
+    """
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
         self._connection = connection
@@ -52,10 +64,13 @@ class Wire:
         self._pg.nonblocking = 1
         self._loop = asyncio.get_running_loop()
         self._prepared: dict[str, bytes] = {}
-        self._waiter: asyncio.Future[None] | None = None
+        self._told: Told | None = None
+        """Who waits for the statement that is under way."""
+        self._rows: list[Row] = []
         self._warning = ""
         connection.add_notice_handler(self._noticed)
         self._socket = self._pg.socket
+        self._is_writing = False
         self._loop.add_reader(self._socket, self._ready)
         self.is_open = True
 
@@ -63,98 +78,135 @@ class Wire:
         if notice.source_function == _WAITS_FOR_STANDBY:
             self._warning = notice.message_primary or _WAITS_FOR_STANDBY
 
-    def _ready(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-        elif self._waiter is None:
-            # Nothing was asked, so this is the end of the connection, or word from the server.
-            try:
-                self._pg.consume_input()
-            except psycopg.Error:
-                self.close()
-
     async def run(self, statement: str, parameters: Sequence[bytes], binary: int = -1) -> list[Row]:
         """Run a statement; `binary` is the parameter that is bytes as they are."""
-        name = self._prepared.get(statement)
+        return await self._awaited(lambda told: self.ask(statement, parameters, binary, told))
+
+    async def script(self, statements: str) -> None:
+        """Run several statements without parameters."""
+        query = statements.encode()
+        await self._awaited(lambda told: self._send(partial(self._pg.send_query, query), told))
+
+    async def _awaited(self, begin: Callable[[Told], None]) -> list[Row]:
+        answered: asyncio.Future[list[Row]] = self._loop.create_future()
+
+        def told(end: list[Row] | LogFailed) -> None:
+            if answered.done():
+                return
+            if isinstance(end, LogFailed):
+                answered.set_exception(end)
+            else:
+                answered.set_result(end)
+
+        begin(told)
         try:
-            if name is None:
-                name = f"s{len(self._prepared)}".encode()
-                await self._result(lambda: self._pg.send_prepare(name, statement.encode()))
-                self._prepared[statement] = name
-            formats = [int(place == binary) for place in range(len(parameters))]
-            return await self._result(
-                lambda: self._pg.send_query_prepared(name, parameters, formats)
-            )
-        except psycopg.Error as error:
-            self.close()
-            raise LogFailed(_sentence(error)) from None
+            return await answered
         except BaseException:
             self.close()
             raise
 
-    async def script(self, statements: str) -> None:
-        """Run several statements without parameters."""
-        try:
-            await self._result(lambda: self._pg.send_query(statements.encode()))
-        except psycopg.Error as error:
-            self.close()
-            raise LogFailed(_sentence(error)) from None
+    def ask(self, statement: str, parameters: Sequence[bytes], binary: int, told: Told) -> None:
+        """Do the same, and say later what came of it. A connection on which it fails is closed."""
+        name = self._prepared.get(statement)
+        if name is None:
+            self._prepare(statement, lambda: self.ask(statement, parameters, binary, told), told)
+            return
+        formats = [0] * len(parameters)
+        if binary >= 0:
+            formats[binary] = 1
+        self._send(partial(self._pg.send_query_prepared, name, parameters, formats), told)
 
-    async def _result(self, send: Callable[[], None]) -> list[Row]:
+    def _prepare(self, statement: str, then: Callable[[], None], told: Told) -> None:
+        name = f"s{len(self._prepared)}".encode()
+
+        def prepared(end: list[Row] | LogFailed) -> None:
+            if isinstance(end, LogFailed):
+                told(end)
+            else:
+                self._prepared[statement] = name
+                then()
+
+        self._send(partial(self._pg.send_prepare, name, statement.encode()), prepared)
+
+    def _send(self, send: Callable[[], None], told: Told) -> None:
+        assert self._told is None, "two statements under way"
+        self._told = told
         if not self.is_open:
-            raise LogFailed("the connection to the database is closed")
+            self._fail(LogFailed(_CLOSED))
+            return
+        try:
+            send()
+            self._flush()
+        except psycopg.Error as error:
+            self._fail(LogFailed(_sentence(error)))
+
+    def _flush(self) -> None:
+        """Hand over what the socket takes, and the rest when it takes more."""
+        wants_more = bool(self._pg.flush())
+        if wants_more and not self._is_writing:
+            self._loop.add_writer(self._socket, self._writable)
+        elif self._is_writing and not wants_more:
+            self._loop.remove_writer(self._socket)
+        self._is_writing = wants_more
+
+    def _writable(self) -> None:
+        try:
+            self._flush()
+        except psycopg.Error as error:
+            self._fail(LogFailed(_sentence(error)))
+
+    def _ready(self) -> None:
+        """Take what has come: an answer, or the end of the connection, or word from the server."""
+        try:
+            self._pg.consume_input()
+            is_answered = self._told is not None and self._collect()
+        except psycopg.Error as error:
+            self._fail(LogFailed(_sentence(error)))
+        except LogFailed as error:
+            self._fail(error)
+        else:
+            if is_answered:
+                told, self._told = self._told, None
+                rows, self._rows = self._rows, []
+                assert told is not None, "nobody has asked"
+                told(rows)
+
+    def _collect(self) -> bool:
+        """Take the rows that are there; return whether they are all."""
         pg = self._pg
-        send()
-        while pg.flush():
-            await self._writable()
-        rows: list[Row] = []
-        while True:
-            while pg.is_busy():
-                self._waiter = self._loop.create_future()
-                try:
-                    await self._waiter
-                finally:
-                    self._waiter = None
-                pg.consume_input()
+        while not pg.is_busy():
             result = pg.get_result()
             if result is None:
-                break
-            if result.status not in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
+                if self._warning:
+                    raise LogFailed(f"the database says {self._warning}")
+                return True
+            if result.status not in _DONE:
                 code = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
                 said = _text(result.error_message)
                 raise LogFailed(f"the database says {said}", code.decode())
             columns = range(result.nfields)
-            rows += [
-                [result.get_value(row, column) for column in columns]
-                for row in range(result.ntuples)
-            ]
-        if self._warning:
-            warning, self._warning = self._warning, ""
-            raise LogFailed(f"the database says {warning}")
-        return rows
+            for row in range(result.ntuples):
+                self._rows.append([result.get_value(row, column) for column in columns])
+        return False
 
-    async def _writable(self) -> None:
-        waiter = self._loop.create_future()
-
-        def ready() -> None:
-            if not waiter.done():
-                waiter.set_result(None)
-
-        self._loop.add_writer(self._socket, ready)
-        try:
-            await waiter
-        finally:
-            self._loop.remove_writer(self._socket)
+    def _fail(self, failure: LogFailed) -> None:
+        """Close, and say why to whoever waits: later, so that nobody hears of it while asking."""
+        told, self._told = self._told, None
+        self.close()
+        if told is not None:
+            self._loop.call_soon(told, failure)
 
     def close(self) -> None:
         """End the connection."""
         if self.is_open:
             self.is_open = False
             self._loop.remove_reader(self._socket)
+            if self._is_writing:
+                self._loop.remove_writer(self._socket)
             with contextlib.suppress(psycopg.Error):
                 self._pg.finish()
-            if self._waiter is not None and not self._waiter.done():
-                self._waiter.set_exception(LogFailed("the connection to the database is closed"))
+        if self._told is not None:
+            self._fail(LogFailed(_CLOSED))
 
 
 async def open_wire(database: str, timeout_s: float) -> Wire:
