@@ -197,6 +197,8 @@ def test_plain_rows_are_the_same_messages_by_the_column(
     [
         {"body": pa.array(["text"])},
         {"body": pa.array([b"1"]), "label": pa.array(["x" * (LABEL_MAX_CHARACTERS + 1)])},
+        {"body": pa.array([b"1"]), "label": pa.array(["a\0"])},
+        {"body": pa.array([b"1"]), "label": pa.array(["\u00e4"])},
         {"body": pa.array([b"1"]), "priority": pa.array([3])},
         {"body": pa.array([b"1"], pa.large_binary())},
         {"body": pa.array([], pa.binary())},
