@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Container, Iterator, Sequence
-from functools import partial
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -30,26 +29,20 @@ from zlib_ng.zlib_ng import crc32
 from openmsmq.storage.bundles import pages, rewriting
 from openmsmq.storage.bundles.bundle import Bundle
 from openmsmq.storage.bundles.checksums import CRC_BYTES, RESIDUE, pack, unpack
-from openmsmq.storage.bundles.environment import explained, open_environment, write_explained
+from openmsmq.storage.bundles.environment import SPARE_BYTES, Room, explained, open_environment
 from openmsmq.storage.bundles.hidden_runs import HiddenRuns, Run
 from openmsmq.storage.bundles.reading import Reading, cut_to
 from openmsmq.storage.bundles.seeking import Bundles
 from openmsmq.storage.bundles.stayed_files import StayedFiles
 from openmsmq.storage.bundles.staying import Run as StayingRun
-from openmsmq.storage.files import FULL, FileOps, disk_error, take_place
+from openmsmq.storage.files import FileOps, disk_error, take_place
 from openmsmq.storage.frames import AsideNotes
 from openmsmq.storage.journal import JournalNote
 from openmsmq.storage.layout import ADVICE
-from openmsmq.storage.port import StoreDamaged, StoreError, StoreFailed, Stretch
+from openmsmq.storage.port import StoreDamaged, StoreFailed, Stretch
 
 KEY_MAX_BYTES: Final = 511
 """Longest key that LMDB takes."""
-
-GROWTH_BYTES: Final = 8 << 20
-"""The file gets its place on the disk in steps of this, before it is written."""
-
-SPARE_BYTES: Final = 1 << 20
-"""Kept free in the file for deletions, which need some pages before they free others."""
 
 PAGE_MAX_COUNT: Final = 256
 """Records that are fetched at once behind hidden ones."""
@@ -101,22 +94,16 @@ class Base:
         self.aside: AsideNotes = {}
         self.stayed = StayedFiles(files, path.parent)
         """Where values are that were set aside and stay there."""
-        # LMDB would take an empty file for a new one.
         if not create:
-            if not (path.exists() and path.stat().st_size):
-                raise StoreDamaged(f"{path} is missing or empty: {ADVICE}")
-            problem = next(pages.damaged_pages(files, path, thorough=thorough), None)
-            if problem is not None:
-                raise StoreDamaged(f"{problem}: {ADVICE}")
-        try:
+            pages.require_sound(files, path, thorough=thorough)
+        with self._explaining("open"):
             self._env = open_environment(path, create=create, write=write)
-        except lmdb.Error as error:
-            raise explained(error, "open", self.path) from error
         try:
             self._file = files.open(path, write=write)
         except OSError as error:
             self._env.close()
             raise disk_error(error, "open the records", path) from error
+        self._room = Room(files, self._file, path)
         try:
             self._open_trees(create=create, write=write)
             self._begin_reading()
@@ -249,10 +236,8 @@ class Base:
         """Return the first records of a range if they are in a bundle; None if they are not."""
         if self._bundles is None or start >= stop:
             return None
-        try:
+        with self._explaining("read"):
             return self._bundles.stretch((start, stop), (count_max, bytes_max), self._next_single)
-        except lmdb.Error as error:
-            raise explained(error, "read", self.path) from error
 
     def _single(
         self,
@@ -372,15 +357,10 @@ class Base:
 
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
-        try:
+        with self._explaining("read"):
             work = rewriting.rewriting_of(
-                changes,
-                self._bundles,
-                self._next_single,
-                self.stayed.uses,
+                changes, self._bundles, self._next_single, self.stayed.uses
             )
-        except lmdb.Error as error:
-            raise explained(error, "read", self.path) from error
         puts_any = any(value is not None for _, value in changes)
         if not puts_any and len(changes) > 1 and work.put_bytes > REWRITTEN_MAX_BYTES:
             # On a full disk only a little place is kept for deletions.
@@ -389,19 +369,15 @@ class Base:
             self.write(changes[middle:], applied=applied, note=note, aside=aside)
             return
         if puts_any:
-            self._take_place(work.put_bytes * 2)
-        try:
-            with self._env.begin(write=True, db=self._records) as transaction:
-                self._carry_out(transaction, work)
-                if applied is not None:
-                    number = applied.to_bytes(8, "little")
-                    transaction.put(_APPLIED, pack(_APPLIED, number), db=self._state)
-                self._put_note(transaction, note)
-                if aside is not None and aside != self.aside:
-                    notes = msgspec.msgpack.encode(aside)
-                    transaction.put(_ASIDE, pack(_ASIDE, notes), db=self._state)
-        except lmdb.Error as error:
-            raise self._write_error(error, len(changes)) from error
+            self._take_room(work)
+        with self._writing(len(changes)) as transaction:
+            self._carry_out(transaction, work, note)
+            if applied is not None:
+                number = applied.to_bytes(8, "little")
+                transaction.put(_APPLIED, pack(_APPLIED, number), db=self._state)
+            if aside is not None and aside != self.aside:
+                notes = msgspec.msgpack.encode(aside)
+                transaction.put(_ASIDE, pack(_ASIDE, notes), db=self._state)
         self._written(work)
         self.applied = self.applied if applied is None else applied
         self.note = note or self.note
@@ -409,29 +385,19 @@ class Base:
         if puts_any and self._runs:
             self._runs.forget(sorted([key for key, value in changes if value is not None]))
 
-    def _put_note(self, transaction: lmdb.Transaction, note: JournalNote | None) -> None:
-        if note is not None:
-            transaction.put(_JOURNAL, pack(_JOURNAL, note.packed()), db=self._state)
-
     def leave(self, runs: Sequence[StayingRun], note: JournalNote) -> bool:
         """Say where records are that stay in files; on return it is on the disk.
 
         Gives whether that was possible; if not, nothing was changed, and they have to be written.
         Raises `StoreFull` with nothing changed, or `StoreFailed`.
         """
-        try:
+        with self._explaining("read"):
             work = rewriting.leaving_of(runs, self._bundles, self._next_single, self.stayed.uses)
-        except lmdb.Error as error:
-            raise explained(error, "read", self.path) from error
         if work is None:
             return False
-        self._take_place(work.put_bytes * 2)
-        try:
-            with self._env.begin(write=True, db=self._records) as transaction:
-                self._carry_out(transaction, work)
-                self._put_note(transaction, note)
-        except lmdb.Error as error:
-            raise self._write_error(error, len(work.stays)) from error
+        self._take_room(work)
+        with self._writing(len(work.stays)) as transaction:
+            self._carry_out(transaction, work, note)
         self._written(work)
         self.note = note
         for run in runs:
@@ -440,11 +406,32 @@ class Base:
 
     def leaves(self, run: StayingRun) -> bool:
         """Whether the records of a run are as they were when it was left where it is."""
-        try:
+        with self._explaining("read"):
             found = [self._bundle_around(last) for last in run.lasts]
-        except lmdb.Error as error:
-            raise explained(error, "read", self.path) from error
         return [None if each is None else each.stay for each in found] == run.stays
+
+    @contextlib.contextmanager
+    def _explaining(self, verb: str) -> Iterator[None]:
+        """Say what it means if it fails."""
+        try:
+            yield
+        except lmdb.Error as error:
+            raise explained(error, verb, self.path) from error
+
+    @contextlib.contextmanager
+    def _writing(self, count: int) -> Iterator[lmdb.Transaction[bytes]]:
+        """Write so many records in one transaction; behind it they are on the disk."""
+        try:
+            with self._env.begin(write=True, db=self._records) as transaction:
+                yield transaction
+        except lmdb.Error as error:
+            raise self._room.write_error(self._env, error, count) from error
+
+    def _take_room(self, work: rewriting.Rewriting) -> None:
+        """Find out before a transaction whether the disk has room for it."""
+        parts = (self._records, self._state, self._bundled)
+        trees = [self._reader.stat(part) for part in parts if part is not None]
+        self._room.take(self._env, trees, work.put_bytes * 2)
 
     def _written(self, work: rewriting.Rewriting) -> None:
         """See what a transaction has written."""
@@ -464,16 +451,20 @@ class Base:
             return
         uses = self.stayed.uses
         work = rewriting.gathering_of(number, rewriting.GATHERED_BYTES, self._bundles, uses)
-        self._take_place(work.put_bytes * 2)
-        try:
-            with self._env.begin(write=True, db=self._records) as transaction:
-                self._carry_out(transaction, work)
-        except lmdb.Error as error:
-            raise self._write_error(error, len(work.dropped)) from error
+        self._take_room(work)
+        with self._writing(len(work.dropped)) as transaction:
+            self._carry_out(transaction, work)
         self._written(work)
 
-    def _carry_out(self, transaction: lmdb.Transaction, work: rewriting.Rewriting) -> None:
+    def _carry_out(
+        self,
+        transaction: lmdb.Transaction,
+        work: rewriting.Rewriting,
+        note: JournalNote | None = None,
+    ) -> None:
         work.carry_out(transaction, self._bundled)
+        if note is not None:
+            transaction.put(_JOURNAL, pack(_JOURNAL, note.packed()), db=self._state)
         if work.gained_count:
             count = (self._bundled_count + work.gained_count).to_bytes(8, "little")
             transaction.put(_BUNDLED, pack(_BUNDLED, count), db=self._state)
@@ -484,52 +475,26 @@ class Base:
 
         As many bundles may go with them. Gives where the rest begins: `stop` if nothing is left.
         """
-        rest = stop
-        try:
-            work = rewriting.Rewriting()
-            if self._bundles is not None:
-                work, stop = rewriting.clearing_of(
-                    start, stop, limit, self._bundles, self.stayed.uses
-                )
-                rest = stop
-            with self._env.begin(write=True, db=self._records) as transaction:
-                cursor = transaction.cursor()
-                cursor.set_range(start)
-                left = limit
-                # A key is never empty; that of a cursor behind the last record is.
-                while b"" < (key := cursor.key()) < stop:
-                    if not left:
-                        rest = key
-                        break
-                    cursor.delete()
-                    left -= 1
-                self._carry_out(transaction, work)
-        except lmdb.Error as error:
-            raise self._write_error(error, limit) from error
+        work, rest = rewriting.Rewriting(), stop
+        if self._bundles is not None:
+            with self._explaining("read"):
+                found = rewriting.clearing_of(start, stop, limit, self._bundles, self.stayed.uses)
+                work, stop = found
+            rest = stop
+        with self._writing(limit) as transaction:
+            cursor = transaction.cursor()
+            cursor.set_range(start)
+            left = limit
+            # A key is never empty; that of a cursor behind the last record is.
+            while b"" < (key := cursor.key()) < stop:
+                if not left:
+                    rest = key
+                    break
+                cursor.delete()
+                left -= 1
+            self._carry_out(transaction, work)
         self._written(work)
         return rest
-
-    def _take_place(self, needed_bytes: int) -> None:
-        """Find out before a transaction whether the disk has room for it."""
-        parts = (self._records, self._state, self._bundled)
-        trees = [self._env.stat(), *[self._reader.stat(part) for part in parts if part is not None]]
-        page_count = sum(
-            tree["branch_pages"] + tree["leaf_pages"] + tree["overflow_pages"] for tree in trees
-        )
-        size_bytes = self.size_bytes
-        missing = needed_bytes + SPARE_BYTES - (size_bytes - page_count * trees[0]["psize"])
-        if missing <= 0:
-            return
-        for more_bytes in (GROWTH_BYTES, 0):
-            try:
-                return self._files.allocate(self._file, size_bytes + missing + more_bytes)
-            except OSError as error:
-                if error.errno not in FULL or not more_bytes:
-                    raise disk_error(error, "enlarge the records", self.path) from error
-
-    def _write_error(self, error: lmdb.Error, count: int) -> StoreError:
-        needed = self.size_bytes + 2 * count * self._env.stat()["psize"] + SPARE_BYTES
-        return write_explained(error, self.path, partial(self._files.allocate, self._file, needed))
 
     # Copying.
 
@@ -572,9 +537,7 @@ class Base:
 
     def trim(self) -> None:
         """Give back the place that was taken for later."""
-        used = (self._env.info()["last_pgno"] + 1) * self._env.stat()["psize"]
-        self._files.truncate(self._file, used)
-        self._files.sync(self._file)
+        self._room.give_back(self._env)
 
     def close(self) -> None:
         """Release the file."""

@@ -626,8 +626,8 @@ DEFECTS = [
     Defect(
         "the base says what stays before the batch is in the journal",
         "storage.engine:JournaledStore.finish",
-        "if is_durable:\n            self._write(prepared)\n        self._apply(prepared)",
-        "self._apply(prepared)\n        if is_durable:\n            self._write(prepared)",
+        "if is_durable:\n            self._write([prepared])\n        self._apply(prepared)",
+        "self._apply(prepared)\n        if is_durable:\n            self._write([prepared])",
         aside.test_after_a_loss_of_power_anywhere_everything_goes_on,
         {"stride": 1, "least": 0},
     ),

@@ -21,6 +21,8 @@ from typing import Final
 import msgspec
 
 from openmsmq.storage.files import FileOps, disk_error
+from openmsmq.storage.layout import ADVICE
+from openmsmq.storage.port import StoreDamaged
 
 PAGES_LOOKED_AT_COUNT: Final = 1024
 """Pages that every opening looks at; all pages of a store of some megabytes."""
@@ -302,6 +304,16 @@ class _Walk:
                     f"tree {tree.name} should have {told} branches, leaves, further pages and "
                     f"records, and has {tree.found}"
                 )
+
+
+def require_sound(files: FileOps, path: Path, *, thorough: bool) -> None:
+    """Raise `StoreDamaged` if LMDB must not read the file."""
+    # It would take an empty one for a new one.
+    if not (path.exists() and path.stat().st_size):
+        raise StoreDamaged(f"{path} is missing or empty: {ADVICE}")
+    problem = next(damaged_pages(files, path, thorough=thorough), None)
+    if problem is not None:
+        raise StoreDamaged(f"{problem}: {ADVICE}")
 
 
 def damaged_pages(files: FileOps, path: Path, *, thorough: bool) -> Iterator[str]:

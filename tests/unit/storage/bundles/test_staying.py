@@ -12,10 +12,9 @@ import msgspec
 import pytest
 
 from openmsmq.storage import aside as aside_module
-from openmsmq.storage import base as base_module
 from openmsmq.storage import engine
 from openmsmq.storage.backups.snapshot import Snapshot
-from openmsmq.storage.bundles import bundle, rewriting, stayed_files
+from openmsmq.storage.bundles import bundle, environment, rewriting, stayed_files
 from openmsmq.storage.bundles.rewriting import Rewriting
 from openmsmq.storage.bundles.staying import Stay, parts_of
 from openmsmq.storage.engine import JournaledStore
@@ -203,7 +202,7 @@ def test_what_is_left_stays_where_it_is_when_something_goes_or_changes(
 def test_what_goes_out_of_the_middle_needs_no_place_on_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base_module, "GROWTH_BYTES", 0)
+    monkeypatch.setattr(environment, "GROWTH_BYTES", 0)
     files, count = CrampedFiles(), 2_000
     store = open_store(tmp_path, files=files)
     store.commit(Batch(aside=[(NAME, [bytes(VALUE_BYTES)] * count)]))
@@ -426,8 +425,8 @@ def test_little_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_on_a_full_disk_what_is_taken_waits_for_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base_module, "GROWTH_BYTES", 0)
-    monkeypatch.setattr(base_module, "SPARE_BYTES", 1 << 23)
+    monkeypatch.setattr(environment, "GROWTH_BYTES", 0)
+    monkeypatch.setattr(environment, "SPARE_BYTES", 1 << 23)
     files = CrampedFiles()
     store = open_store(tmp_path, files=files)
     store.commit(Batch(aside=[(NAME, values())]))
@@ -522,8 +521,8 @@ def test_a_full_disk_does_not_keep_anything_from_being_moved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stayed_files, "WASTED_MAX_BYTES", 0)
-    monkeypatch.setattr(base_module, "GROWTH_BYTES", 0)
-    monkeypatch.setattr(base_module, "SPARE_BYTES", 1 << 16)
+    monkeypatch.setattr(environment, "GROWTH_BYTES", 0)
+    monkeypatch.setattr(environment, "SPARE_BYTES", 1 << 16)
     files = CrampedFiles()
     store = opened(tmp_path, files)
     take(store, 0, count=250)
