@@ -21,10 +21,10 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from bench.cores import used_by_s
 from bench.measure import Effort, Figure
 from bench.peers.process import disk_directory
 from bench.routes import make_enterprise
-from bench.spark import used_by_s
 from bench.trees import Asked, trees
 from openmsmq.capture.link_layers import Endpoint
 from openmsmq.capture.recorder import Recorder

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import openmsmq
+from bench.cores import on_cores, used_by_s, worked_s
 from bench.measure import Effort, Figure
 from bench.peers.openmsmq import fill, launch
 from bench.peers.process import disk_directory
@@ -110,16 +111,16 @@ def _two_queues(
         return
     jvm = spark.sparkContext._gateway.proc.pid  # noqa: SLF001 -- nobody else knows it
     ours = [jvm, os.getpid(), *(pid for _, pid in managers)]
-    used_s, busy_s, begin = used_by_s(ours), _busy_s(), time.perf_counter()
+    used_s, busy_s, begin = used_by_s(ours), worked_s(), time.perf_counter()
     rates: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(TRIALS):
         for used in rates:
             addresses = ",".join(address for address, _ in managers[:used])
-            with _on_cores([jvm, *(pid for _, pid in managers)], cores[:used]):
+            with on_cores([jvm, *(pid for _, pid in managers)], cores[:used]):
                 reader = spark.read.format("msmq").option("qm", addresses)
                 rows = reader.option("queue", _QUEUE).option("numPartitions", "1").load()
                 rates[used].append(_rate(rows, used * count))
-    others_s = _busy_s() - busy_s - (used_by_s(ours) - used_s)
+    others_s = worked_s() - busy_s - (used_by_s(ours) - used_s)
     others = max(0.0, others_s / (time.perf_counter() - begin))
     one, two = max(rates[1]), max(rates[2])
     yield Figure("one queue on one core", one, "rows/s")
@@ -131,56 +132,6 @@ def _two_queues(
         at_least=True,
         note=f"other programs kept {others:.1f} of {len(cores)} cores busy meanwhile",
     )
-
-
-def _busy_s() -> float:
-    """Return how long all cores together have worked, for whomever."""
-    user, nice, system, _, _, *rest = Path("/proc/stat").read_text().split()[1:9]
-    return sum(map(int, (user, nice, system, *rest))) / os.sysconf("SC_CLK_TCK")
-
-
-def used_by_s(roots: list[int]) -> float:
-    """Return how long processes and what descends from them have worked."""
-    total = 0
-    for pid in set(_families(roots)):
-        with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            # Its own time, and that of children which have ended.
-            total += sum(map(int, fields[11:15]))
-    return total / os.sysconf("SC_CLK_TCK")
-
-
-@contextlib.contextmanager
-def _on_cores(roots: list[int], cores: list[int]) -> Iterator[None]:
-    """Keep processes and what they start on some cores."""
-    before = os.sched_getaffinity(0)
-    _pin(roots, cores)
-    try:
-        yield
-    finally:
-        _pin(roots, before)
-
-
-def _pin(roots: list[int], cores: list[int] | set[int]) -> None:
-    for pid in _families(roots):
-        for task in Path(f"/proc/{pid}/task").glob("*"):
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(int(task.name), cores)
-
-
-def _families(roots: list[int]) -> list[int]:
-    """Return processes and all that descend from them."""
-    children: dict[int, list[int]] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            parent = int(status.read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(status.parent.name))
-    found, waiting = [], list(roots)
-    while waiting:
-        pid = waiting.pop()
-        found.append(pid)
-        waiting += children.get(pid, [])
-    return found
 
 
 def _writing(

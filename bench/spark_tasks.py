@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import openmsmq
+from bench.cores import used_by_s
 from bench.measure import Effort, Figure
 from bench.peers.openmsmq import fill, launch
 from bench.peers.pair import BODY_BYTES
 from bench.peers.process import disk_directory
-from bench.spark import used_by_s
 from bench.trees import trees
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.spark import _busy_s, used_by_s
+from bench.cores import used_by_s, worked_s
 from bench.spark_sources import ReadyReader
 
 
@@ -40,10 +40,10 @@ def test_ready_rows_come_again_until_there_are_as_many_as_asked_for(
 
 
 def test_the_work_of_this_process_is_known_and_part_of_all_work() -> None:
-    used_s, busy_s = used_by_s([os.getpid()]), _busy_s()
+    used_s, busy_s = used_by_s([os.getpid()]), worked_s()
     end = time.process_time() + 0.3
     while time.process_time() < end:
         pass
-    mine, all_of_it = used_by_s([os.getpid()]) - used_s, _busy_s() - busy_s
+    mine, all_of_it = used_by_s([os.getpid()]) - used_s, worked_s() - busy_s
     assert mine >= 0.25
     assert all_of_it >= 0.2

@@ -146,12 +146,17 @@ def _course(chance: random.Random, name: str) -> Course:
 
 
 def _falling(total: int) -> tuple[int, ...]:
-    """Return bars that have all messages of a time: each has half of what is left."""
-    bars = []
-    for _ in EDGES_S:
-        bars.append(total - total // 2)
+    """Return bars that have all messages of a time: some took hours, and of the rest each has half.
+
+    No clocks disagree: the first bar is empty.
+    """
+    late = total // 50
+    bars = [0]
+    total -= late
+    for edge_s in EDGES_S:
+        bars.append(total - total // 2 + (late if edge_s == 3600 else 0))
         total //= 2
-    return (*bars, total)
+    return tuple(bars)
 
 
 def _ledger(name: str) -> list[LedgerRow]:
