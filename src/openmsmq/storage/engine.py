@@ -245,7 +245,8 @@ class JournaledStore:
     def finish(self, prepared: Prepared) -> None:
         """Apply what was prepared; on return its durable changes survive a loss of power."""
         batch, is_durable = prepared.batch, bool(prepared.payload)
-        self.catch_up()
+        if is_durable:
+            self.catch_up()
         if self._failure is not None:
             raise StoreFailed(self._failure)
         try:

@@ -288,3 +288,19 @@ def test_a_defect_on_the_way_to_the_own_disk_ends_the_primary(
         assert "a defect of its own" in over.why
 
     run(test)
+
+
+def test_what_is_only_in_memory_brings_nothing_to_the_own_disk(run: Callable[..., None]) -> None:
+    files = FailingFiles(0, 0)
+
+    async def test(case: Case) -> None:
+        await case.turn(b"0")
+        await case.later(CATCH_UP_S)
+        before = files.count
+        await case.turn(b"1")
+        assert case.primary.commit(Batch([], volatile=[(b"v", b"2")]), case.done.append)
+        assert (case.store.get(b"v"), case.store.sequence) == (b"2", 1)
+        await case.later(CATCH_UP_S)
+        assert (files.count, case.store.sequence) == (before + 2, 2)
+
+    run(test, files)
