@@ -245,7 +245,8 @@ class JournaledStore:
     def finish(self, prepared: Prepared) -> None:
         """Apply what was prepared; on return its durable changes survive a loss of power."""
         batch, is_durable = prepared.batch, bool(prepared.payload)
-        self.catch_up()
+        if is_durable:
+            self.catch_up()
         if self._failure is not None:
             raise StoreFailed(self._failure)
         try:
@@ -278,12 +279,16 @@ class JournaledStore:
         """Have on this disk what was shown, if anything was, with one write and one sync."""
         if not self._shown:
             return
-        shown, self._shown, self.shown_bytes = self._shown, [], 0
+        if self._failure is not None:
+            raise StoreFailed(self._failure)
         try:
-            self._write(shown)
-        except (StoreFailed, StoreDamaged) as error:
+            self._write(self._shown)
+        except Exception as error:
+            # Whatever it is: the next batch would get the number of the first of these. They stay
+            # shown, so that whoever asks later hears of it, too.
             self._refuse_commits(error)
             raise
+        shown, self._shown, self.shown_bytes = self._shown, [], 0
         for _ in shown:
             self._move_in_step()
 
@@ -433,9 +438,10 @@ class JournaledStore:
         except (StoreFailed, StoreDamaged) as error:
             self._refuse_commits(error)
 
-    def _refuse_commits(self, error: StoreError) -> None:
+    def _refuse_commits(self, error: Exception) -> None:
         """Accept nothing more: after a failed sync, a later one that succeeds proves nothing."""
-        self._failure = f"no commit is accepted after an earlier failure: {error}"
+        why = str(error) or repr(error)
+        self._failure = f"no commit is accepted after an earlier failure: {why}"
 
     def _clear_slice(self) -> None:
         """Clear a part of what is gone out of the base."""

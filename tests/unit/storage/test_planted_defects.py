@@ -88,8 +88,8 @@ DEFECTS = [
     Defect(
         "each batch that was shown gets a write of its own",
         "storage.engine:JournaledStore.catch_up",
-        "self._write(shown)",
-        "[self._write([each]) for each in shown]",
+        "self._write(self._shown)",
+        "[self._write([each]) for each in self._shown]",
         shown.test_several_come_to_the_disk_with_one_write_and_in_their_order,
     ),
     Defect(

@@ -215,10 +215,11 @@ class Primary:
         self._arm()
 
     def _ask(self, request: Request) -> None:
-        if isinstance(request, Trim):
-            # What it says of this computer has to be true.
-            self._catch_up()
-        self._database.begin(request, self._heard)
+        if isinstance(request, Trim) and not self._catch_up():
+            # What it says of this computer would not be true.
+            self._tenure.failed(since_boot_ms())
+        else:
+            self._database.begin(request, self._heard)
 
     def _finish(self) -> None:
         """Show what the log has, and say so."""
@@ -240,12 +241,19 @@ class Primary:
         self._late = None
         self._catch_up()
 
-    def _catch_up(self) -> None:
-        """Bring to the disk of this computer what only others have."""
+    def _catch_up(self) -> bool:
+        """Bring to the disk of this computer what only others have; return whether it is there."""
         try:
             self.store.catch_up()
         except StoreError as error:
-            self._end(Ended(f"the disk of this computer fails: {error}", is_damage=True))
+            if self.over is None:
+                self._end(Ended(f"the disk of this computer fails: {error}", is_damage=True))
+            return False
+        except Exception as error:
+            # The loop calls this, and would only log it.
+            self._fail(error)
+            return False
+        return True
 
     def _arm(self) -> None:
         """Wake up when something is due."""

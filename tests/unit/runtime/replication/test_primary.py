@@ -15,6 +15,7 @@ from openmsmq.protocol.replication.log import (
     LeaseTimes,
     LogState,
     Promoted,
+    Release,
     Renew,
     Request,
     Trim,
@@ -23,9 +24,11 @@ from openmsmq.runtime.logs import EventLog
 from openmsmq.runtime.replication import primary
 from openmsmq.runtime.replication.database import Heard
 from openmsmq.runtime.replication.primary import CATCH_UP_BYTES, CATCH_UP_S, Primary
+from openmsmq.storage import journal
+from openmsmq.storage.backups.snapshot import Snapshot
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.opening import open_store
-from openmsmq.storage.port import Batch, StoreError
+from openmsmq.storage.port import Batch, StoreError, StoreFailed
 from tests.unit.storage.test_engine import FailingFiles
 
 LEASE_MS = 3000
@@ -224,5 +227,80 @@ def test_a_disk_that_fails_then_ends_the_primary(run: Callable[..., None]) -> No
         assert over is not None
         assert over.is_damage
         assert "the disk of this computer fails" in over.why
+
+    run(test, files)
+
+
+def test_a_disk_that_failed_for_somebody_else_ends_the_primary_too(
+    run: Callable[..., None],
+) -> None:
+    files = FailingFiles(0, errno.EIO)
+
+    async def test(case: Case) -> None:
+        await case.turn(b"1")
+        files.fails_at = files.count + 1
+        with pytest.raises(StoreFailed):
+            Snapshot(case.store)
+        await case.later(CATCH_UP_S)
+        over = case.primary.over
+        assert over is not None
+        assert "the disk of this computer fails" in over.why
+
+    run(test, files)
+
+
+def test_nothing_is_said_of_an_own_disk_that_fails(run: Callable[..., None]) -> None:
+    files = FailingFiles(0, errno.EIO)
+    ends: list[str] = []
+
+    async def test(case: Case) -> None:
+        case.primary.ended = lambda ended: ends.append(ended.why)
+        await case.turn(b"1")
+        case.primary.backed_up(2)
+        case.commit(b"2")
+        files.fails_at = files.count + 1
+        case.database.answer()
+        assert [type(request) for request, _ in case.database.asked] == []
+        assert case.primary.over is not None
+        # The lease is given back as before.
+        leaving = asyncio.ensure_future(case.primary.leave())
+        await case.later(0)
+        assert isinstance(case.database.answer(), Release)
+        await leaving
+        assert len(ends) == 2
+        assert ends[1] == "it has handed over"
+
+    run(test, files)
+
+
+def test_a_defect_on_the_way_to_the_own_disk_ends_the_primary(
+    run: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(_: object) -> bytes:
+        raise MemoryError
+
+    async def test(case: Case) -> None:
+        await case.turn(b"1")
+        monkeypatch.setattr(journal, "put_together", no_memory)
+        await case.later(CATCH_UP_S)
+        over = case.primary.over
+        assert over is not None
+        assert "a defect of its own" in over.why
+
+    run(test)
+
+
+def test_what_is_only_in_memory_brings_nothing_to_the_own_disk(run: Callable[..., None]) -> None:
+    files = FailingFiles(0, 0)
+
+    async def test(case: Case) -> None:
+        await case.turn(b"0")
+        await case.later(CATCH_UP_S)
+        before = files.count
+        await case.turn(b"1")
+        assert case.primary.commit(Batch([], volatile=[(b"v", b"2")]), case.done.append)
+        assert (case.store.get(b"v"), case.store.sequence) == (b"2", 1)
+        await case.later(CATCH_UP_S)
+        assert (files.count, case.store.sequence) == (before + 2, 2)
 
     run(test, files)

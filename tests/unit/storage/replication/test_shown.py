@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from openmsmq.storage import journal
 from openmsmq.storage.backups.snapshot import Snapshot
 from openmsmq.storage.engine import CHECKPOINT_MIN_BYTES, JournaledStore
 from openmsmq.storage.maintenance import check_store
@@ -187,3 +188,38 @@ def test_a_disk_that_fails_then_is_told_and_nothing_is_taken_after_it(tmp_path: 
     found = again(store, tmp_path)
     assert found.sequence == 0
     found.close()
+
+
+def test_what_could_not_be_brought_to_the_disk_is_missed_whoever_asks_again(
+    tmp_path: Path,
+) -> None:
+    files = FailingFiles(0, errno.EIO)
+    store = open_store(tmp_path / "store", files=files)
+    show(store, A)
+    files.fails_at = files.count + 1
+    with pytest.raises(StoreFailed, match="write the journal"):
+        Snapshot(store)
+    with pytest.raises(StoreFailed, match="earlier failure"):
+        store.catch_up()
+    store.abandon()
+
+
+def test_a_defect_on_the_way_to_the_disk_gives_no_later_batch_an_earlier_number(
+    store: JournaledStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show(store, A)
+    show(store, C)
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "put_together", _no_memory)
+        with pytest.raises(MemoryError):
+            store.catch_up()
+    with pytest.raises(StoreFailed, match="earlier failure"):
+        store.prepare(D)
+    store.close()
+    found = open_store(tmp_path / "store")
+    assert (found.sequence, found.get(b"d")) == (0, None)
+    found.close()
+
+
+def _no_memory(_: object) -> bytes:
+    raise MemoryError
