@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -610,6 +611,37 @@ def test_compacting_takes_in_what_stays(tmp_path: Path) -> None:
     assert content(store) == taken(10) | taken(100, b"m") | taken(200, b"m")
     store.close()
     assert check_store(tmp_path).sound
+
+
+class Narrow(FileOps):
+    """A disk with room for short files only."""
+
+    def allocate(self, file: int, size_bytes: int) -> None:
+        if size_bytes > 1 << 20:
+            raise OSError(errno.ENOSPC, "no space")
+        super().allocate(file, size_bytes)
+
+
+def test_compacting_leaves_the_files_that_the_journal_still_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "GROWTH_BYTES", 0)
+    monkeypatch.setattr(environment, "SPARE_BYTES", 1 << 16)
+    store = open_store(tmp_path, checkpoint_bytes=1 << 23)
+    take(store, 10)
+    assert list(files_of(store)) == [1]
+    store.commit(Batch([(b"F", bytes(2 << 20))]))
+    store.abandon()
+    # For what is long in the journal there is no room, but for what the base has.
+    compact_store(tmp_path, files=Narrow())
+    assert check_store(tmp_path).sound
+    store = opened(tmp_path)
+    assert content(store) == taken(10) | {b"F": bytes(2 << 20)}
+    store.close()
+    # The next start has removed what nobody needs any more.
+    assert check_store(tmp_path).sound
+    opened(tmp_path).close()
+    assert aside_files(tmp_path) == []
 
 
 def test_a_check_counts_the_files_in_which_something_stays(tmp_path: Path) -> None:
