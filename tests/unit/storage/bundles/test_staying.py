@@ -20,6 +20,7 @@ from openmsmq.storage.bundles.rewriting import Rewriting
 from openmsmq.storage.bundles.staying import Stay, parts_of
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.files import FileOps
+from openmsmq.storage.layout import JOURNAL_NAMES
 from openmsmq.storage.maintenance import check_store, compact_store
 from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreDamaged, Taken
@@ -553,6 +554,22 @@ def test_what_is_taken_begins_another_checkpoint_before_a_start_has_much_to_read
             take(store, 100 * number, b"n%d" % number)
         assert bool(begun) == is_begun
         store.close()
+
+
+def test_a_file_of_which_many_parts_are_taken_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "TAKEN_MAX_BYTES", 2 * COUNT * VALUE_BYTES)
+    store = open_store(tmp_path)
+    store.commit(Batch(aside=[(NAME, values())]))
+    parts = [Taken(NAME, place, 1, entry(10 + place), PREFIX) for place in range(COUNT)]
+    store.commit(Batch(taken=parts, dropped=[NAME]))
+    store.commit(Batch([(b"F", b"1")]))
+    # No checkpoint was begun.
+    _, journal, _ = store.parts
+    assert journal.active_path.name == JOURNAL_NAMES[0]
+    assert content(store) == taken(10) | {b"F": b"1"}
+    store.close()
 
 
 def test_what_is_no_list_of_so_many_values_is_damage() -> None:
