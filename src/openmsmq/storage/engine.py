@@ -155,7 +155,9 @@ class JournaledStore:
         That is on the disk before the next checkpoint, but never before the batch is in the
         journal. A start writes nothing: it only finds that the base says so already.
         """
-        size_bytes = sum(self._aside.notes[each.name].size_bytes for each in taken)
+        # What goes to many queues is taken in as many parts of one file, which is read once.
+        names = {each.name for each in taken}
+        size_bytes = sum(self._aside.notes[name].size_bytes for name in names)
         self._taken_bytes += size_bytes
         if size_bytes < STAYING_MIN_BYTES:
             return False

@@ -248,17 +248,23 @@ def compact_store(
     directory = Path(path)
     files = files or FileOps()
     # Opening and closing moves the journal into the base, so that only one file has to be copied.
-    open_store(directory, create=False, thorough=True, files=files).close()
+    store = open_store(directory, create=False, thorough=True, files=files)
+    store.close()
+    # On a full disk a part of the journal may be left, and a start reads what that takes.
+    is_moved = store.parts[0].applied == store.sequence
     lock = lock_store(directory, create=False)
     try:
-        return _compact(files, directory, progress)
+        return _compact(files, directory, progress, is_moved=is_moved)
     except OSError as error:
         raise disk_error(error, "compact the store", directory) from error
     finally:
         lock.release()
 
 
-def _compact(files: FileOps, directory: Path, progress: Progress) -> CompactReport:
+def _compact(
+    files: FileOps, directory: Path, progress: Progress, *, is_moved: bool
+) -> CompactReport:
+    """Compact what the base has; `is_moved` says whether the journal has nothing beside."""
     target = directory / (BASE_NAME + ".compact")
     files.remove(target)
     source = Base(files, directory / BASE_NAME)
@@ -282,8 +288,9 @@ def _compact(files: FileOps, directory: Path, progress: Progress) -> CompactRepo
         source.close()
     files.replace(target, directory / BASE_NAME)
     files.sync_directory(directory)
-    for path in left:
-        files.remove(path)
+    if is_moved:
+        for path in left:
+            files.remove(path)
     return CompactReport(str(directory), count, before_bytes, after_bytes)
 
 

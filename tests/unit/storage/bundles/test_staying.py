@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from openmsmq.storage.bundles.rewriting import Rewriting
 from openmsmq.storage.bundles.staying import Stay, parts_of
 from openmsmq.storage.engine import JournaledStore
 from openmsmq.storage.files import FileOps
+from openmsmq.storage.layout import JOURNAL_NAMES
 from openmsmq.storage.maintenance import check_store, compact_store
 from openmsmq.storage.opening import open_store
 from openmsmq.storage.port import Batch, StoreDamaged, Taken
@@ -554,6 +556,22 @@ def test_what_is_taken_begins_another_checkpoint_before_a_start_has_much_to_read
         store.close()
 
 
+def test_a_file_of_which_many_parts_are_taken_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "TAKEN_MAX_BYTES", 2 * COUNT * VALUE_BYTES)
+    store = open_store(tmp_path)
+    store.commit(Batch(aside=[(NAME, values())]))
+    parts = [Taken(NAME, place, 1, entry(10 + place), PREFIX) for place in range(COUNT)]
+    store.commit(Batch(taken=parts, dropped=[NAME]))
+    store.commit(Batch([(b"F", b"1")]))
+    # No checkpoint was begun.
+    _, journal, _ = store.parts
+    assert journal.active_path.name == JOURNAL_NAMES[0]
+    assert content(store) == taken(10) | {b"F": b"1"}
+    store.close()
+
+
 def test_what_is_no_list_of_so_many_values_is_damage() -> None:
     data = b"\xc4\x01a\xc4\x01b"
     stay = Stay(1, 0, len(data), 0, 2, PREFIX)
@@ -610,6 +628,37 @@ def test_compacting_takes_in_what_stays(tmp_path: Path) -> None:
     assert content(store) == taken(10) | taken(100, b"m") | taken(200, b"m")
     store.close()
     assert check_store(tmp_path).sound
+
+
+class Narrow(FileOps):
+    """A disk with room for short files only."""
+
+    def allocate(self, file: int, size_bytes: int) -> None:
+        if size_bytes > 1 << 20:
+            raise OSError(errno.ENOSPC, "no space")
+        super().allocate(file, size_bytes)
+
+
+def test_compacting_leaves_the_files_that_the_journal_still_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "GROWTH_BYTES", 0)
+    monkeypatch.setattr(environment, "SPARE_BYTES", 1 << 16)
+    store = open_store(tmp_path, checkpoint_bytes=1 << 23)
+    take(store, 10)
+    assert list(files_of(store)) == [1]
+    store.commit(Batch([(b"F", bytes(2 << 20))]))
+    store.abandon()
+    # For what is long in the journal there is no room, but for what the base has.
+    compact_store(tmp_path, files=Narrow())
+    assert check_store(tmp_path).sound
+    store = opened(tmp_path)
+    assert content(store) == taken(10) | {b"F": bytes(2 << 20)}
+    store.close()
+    # The next start has removed what nobody needs any more.
+    assert check_store(tmp_path).sound
+    opened(tmp_path).close()
+    assert aside_files(tmp_path) == []
 
 
 def test_a_check_counts_the_files_in_which_something_stays(tmp_path: Path) -> None:
